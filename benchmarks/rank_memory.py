@@ -1,13 +1,16 @@
 """Growth of rank 0's memory when a run starts with a sharded model on several ranks, and when it saves a checkpoint.
 
-Both are measured in two ways in turns, each in its own ranks. r1lite starts with weights that stay in their bfloat16
-files until each rank has its float32 part of the policy and of a reference; the alternative loads whole models first.
-r1lite saves on each rank that rank's part, and the model's files tensor by tensor; the alternative gathers all weights
-and moments on rank 0. The figure is the growth of the peak anonymous memory of rank 0's process (RssAnon), without the
-system's file cache.
+Both are measured in two ways in turns, each in its own ranks. r1lite starts with weights that stay in their files until
+each rank has its float32 part of the policy and of a reference; the alternative loads whole models first. r1lite saves
+on each rank that rank's part, and the model's files tensor by tensor; the alternative gathers all weights and moments
+on rank 0. The figure is the growth of the peak anonymous memory of rank 0's process (RssAnon), without the system's
+file cache.
 
     python benchmarks/rank_memory.py                            # 64 M parameters, two ranks, about two minutes
     python benchmarks/rank_memory.py --ranks 4 --width 1024
+    python benchmarks/rank_memory.py --files several    # starts only; norms in float32, the rest in bfloat16
+    python benchmarks/rank_memory.py --files bin        # the same in files of torch.save
+    python benchmarks/rank_memory.py --files head       # a reward model with a new head, no reference
 """
 
 from __future__ import annotations
@@ -31,8 +34,9 @@ from r1lite.distributed.world import World
 from r1lite.model import parts_on_disk
 from r1lite.model.mapped import read_model
 from r1lite.model.policy import Policy
-from r1lite.model.sharding import is_part, shard, whole
+from r1lite.model.sharding import is_part, layers_of, shard, shard_module, whole
 from r1lite.nano import nano_path
+from r1lite.preference.reward_model import load_classifier
 from r1lite.run import checkpoint
 
 STARTS = ("started from the files", "started from whole models")
@@ -79,8 +83,12 @@ def save_together(policy: Any, optimizer: Any, folder: Path, is_main: bool) -> N
         torch.save(held, folder / "all.pt")
 
 
-def start(world: World, folder: Path, *, whole_first: bool) -> Policy:
-    """The policy of a run with a reference."""
+def start(world: World, folder: Path, *, whole_first: bool) -> Any:
+    """The policy of a run with a reference; a reward model if the folder has a tokenizer."""
+    if (folder / "model" / "tokenizer.json").exists():
+        classifier, _ = load_classifier(str(folder / "model"), seed=0, mapped=not whole_first)
+        shard_module(classifier, layers_of(classifier), world, device="cpu")
+        return classifier
     model, _ = read_model({"pretrained_model_name_or_path": folder / "model"}, mapped=not whole_first)
     policy = Policy(model, pad_id=0)
     reference = policy.frozen_copy(sharing=not whole_first)
@@ -94,7 +102,7 @@ def rank(way: str, folder: Path, file_mb: int) -> None:
     torch.set_num_threads(1)
     checkpoint._MODEL_FILE, parts_on_disk._FILE_BYTES = f"{file_mb}MB", file_mb * 10**6
     with joined(device="cpu", start_s=300, limit_s=0, wait_s=300) as ranks:
-        world, found = ranks.world, list[Policy]()
+        world, found = ranks.world, list[Any]()
         started = grown_mib(lambda: found.append(start(world, folder, whole_first=way == STARTS[1])))
         policy = found[0]
         saved = 0.0 if way in STARTS else save(way, policy, folder, world)
@@ -118,13 +126,24 @@ def save(way: str, policy: Policy, folder: Path, world: World) -> float:
     )
 
 
-def make_model(width: int, layers: int, folder: Path, file_mb: int) -> None:
+def make_model(args: argparse.Namespace, folder: Path) -> None:
     """Writes a random model in bfloat16."""
     torch.manual_seed(0)
-    shape: Any = {"hidden_size": width, "intermediate_size": 4 * width, "num_hidden_layers": layers}
-    heads: Any = {"num_attention_heads": width // 64, "num_key_value_heads": 2, "tie_word_embeddings": True}
+    shape: Any = {"hidden_size": args.width, "intermediate_size": 4 * args.width, "num_hidden_layers": args.layers}
+    heads: Any = {"num_attention_heads": args.width // 64, "num_key_value_heads": 2, "tie_word_embeddings": True}
     model: Any = Qwen2ForCausalLM(Qwen2Config(**shape, **heads, vocab_size=8192, max_position_embeddings=512))
-    model.to(torch.bfloat16).save_pretrained(folder, max_shard_size=f"{file_mb}MB")
+    model.to(torch.bfloat16)
+    if args.files in ("several", "bin"):
+        for name, weight in model.named_parameters():
+            weight.data = weight.float() if "norm" in name else weight.data
+    model.save_pretrained(folder, max_shard_size=f"{args.file_mb}MB")
+    if args.files == "bin":
+        weights = {name: value for name, value in model.state_dict().items() if name != "lm_head.weight"}
+        torch.save(weights, folder / "pytorch_model.bin")
+        for file in folder.glob("*.safetensors*"):
+            file.unlink()
+    if args.files == "head":
+        AutoTokenizer.from_pretrained(nano_path()).save_pretrained(folder)
 
 
 def measured(way: str, args: argparse.Namespace) -> tuple[int, float]:
@@ -132,7 +151,7 @@ def measured(way: str, args: argparse.Namespace) -> tuple[int, float]:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(args.ranks)]
         command += [__file__, "--rank-of", way, "--folder", folder, "--file-mb", str(args.file_mb)]
-        make_model(args.width, args.layers, Path(folder) / "model", args.file_mb)
+        make_model(args, Path(folder) / "model")
         subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
         parameters, grown = (Path(folder) / "grown").read_text().split()
     return int(parameters), float(grown)
@@ -146,13 +165,15 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=10)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--file-mb", type=int, default=60, help="size of each file (5,000 in a run)")
+    parser.add_argument("--files", choices=("one", "several", "bin", "head"), default="one")
     parser.add_argument("--rank-of", choices=(*STARTS, *SAVES), help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.rank_of:
         rank(args.rank_of, args.folder, args.file_mb)
         return
-    grown: dict[str, list[float]] = {way: [] for way in (*STARTS, *SAVES)}
+    ways = (*STARTS, *SAVES) if args.files == "one" else STARTS
+    grown: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(args.turns):
         for way in grown:
             parameters, mib = measured(way, args)

@@ -6,7 +6,8 @@
 Times are CPU seconds of this process and of the pool's workers, since wall time means little on a shared machine.
 
 With --code: MBPP's own solutions, and eight submissions that sleep, one at a time and through `score_many`, in
-alternating rounds. Rows that take longer than two seconds alone (there is one) are left out, since they would dominate.
+alternating rounds, with the CPU time of `score_many` per run, over all processes. Rows that take longer than two
+seconds alone (there is one) are left out, since they would dominate.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from code_sandbox import cpu_seconds
 
 from verifiers import Completion, Problem, Reward, resolve, score_many
 from verifiers.pool import Pool
@@ -119,11 +122,14 @@ def code_rates(path: Path, items: int, rounds: int) -> None:
         ratios = []
         for _ in range(rounds):
             one_by_one = wall_s(lambda pairs=pairs: [score_one(reward, *pair) for pair in pairs])  # type: ignore[misc]
+            before = cpu_seconds()
             batch = wall_s(lambda pairs=pairs: score_many(reward, pairs))  # type: ignore[misc]
+            cpu_ms_a_run = 1e3 * (cpu_seconds() - before) / len(pairs)
             ratios.append(one_by_one / batch)
             print(
                 f"{name:<9} one at a time {len(pairs) / one_by_one:>6.1f} runs/s ({one_by_one:.2f} s), "
-                f"score_many {len(pairs) / batch:>6.1f} ({batch:.2f} s): {ratios[-1]:.2f} x"
+                f"score_many {len(pairs) / batch:>6.1f} ({batch:.2f} s): {ratios[-1]:.2f} x, "
+                f"{cpu_ms_a_run:.2f} CPU ms a run"
             )
         print(f"{name:<9} median {statistics.median(ratios):.2f} x")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import io
 import itertools
 import os
+import pkgutil
 import sys
 import time
 from collections.abc import Sequence
@@ -32,6 +32,7 @@ from r1lite.distributed.launcher import rank_info
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.nano.config import PretrainConfig
 from r1lite.training.several import refuse_command
+from verifiers.core import did_you_mean
 from verifiers.terminal import guarded, unbroken
 
 _HELP = {"-h", "--help", "--help-all"}
@@ -108,21 +109,18 @@ def _ran(name: str, *rest: str) -> int:
         if (here := rank_info()) is not None:
             refuse_command(name, here.size)
         if name in PLAIN:
-            module, _, function = PLAIN[name][0].partition(":")
-            code: int = getattr(importlib.import_module(module), function)(list(rest))
+            code: int = pkgutil.resolve_name(PLAIN[name][0])(list(rest))
             sys.stdout.flush()  # so that a closed pipe is noticed here
             return code
         if name not in COMMANDS:
             known = [*COMMANDS, *PLAIN]
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
+            hint = did_you_mean(name, known, f"known: {', '.join(known)}")
             raise UserError(f"unknown command '{name}'; {hint}")
         config_class, target, _ = COMMANDS[name]
         _refuse_flags_of_others(name, rest)
         config = load(config_class, rest, prog=f"r1lite {name}")
         importlib.import_module("r1lite.training.early").check_early(config)
-        module, _, function = target.partition(":")
-        getattr(importlib.import_module(module), function)(config)
+        pkgutil.resolve_name(target)(config)
     except UserError as error:
         return _fail(str(error), 2)
     except ModuleNotFoundError as error:

@@ -15,6 +15,10 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # there are as many processes as cores, and more
 
+# Hundreds of processes import the project: where bytecode isn't kept, each of them would compile it.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # A loaded machine is slow, not wrong.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
@@ -183,25 +187,3 @@ def few_problems(tmp_path_factory) -> Path:
         lines = (bundled("datasets/gsm8k_style") / f"{split}.jsonl").read_text(encoding="utf-8").splitlines(True)
         (path / f"{split}.jsonl").write_text("".join(lines[:count]), encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="session")
-def servers(tmp_path_factory):
-    """Two vLLM servers, which may still be loading."""
-    from servers_for_tests import Running, free_port
-
-    folder = tmp_path_factory.mktemp("servers")
-    running = [Running(folder, free_port()) for _ in range(2)]
-    yield running
-    for server in running:
-        server.kill()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _servers_in_good_time(request):
-    """They take half a minute: what needs none of them runs meanwhile."""
-    if any("servers" in getattr(item, "fixturenames", ()) for item in request.session.items):
-        from r1lite.rollout.vllm_support import installed
-
-        if installed() is not None:
-            request.getfixturevalue("servers")

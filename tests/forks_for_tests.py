@@ -28,7 +28,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 _LENGTH, _DEATH_SIGNAL = 1 << 20, 1
-_FORK_EXEC = subprocess._fork_exec
+_FORK_EXEC, _EXECVE = subprocess._fork_exec, os.execve
 _FLAGS = {"-u", "-I", "-S"}  # of an interpreter
 _FIXED = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]), "OMP_NUM_THREADS": "1"}
 
@@ -83,7 +83,7 @@ class Forks:
 
     def __init__(self, folder, shared=None):
         self._folder, self._shared = Path(folder), Path(shared or folder)
-        self._socket = None
+        self._socket, self._lock = None, threading.Lock()
 
     @property
     def environment(self):
@@ -96,16 +96,18 @@ class Forks:
     def of_environment(cls):
         return cls(*os.environ["TESTS_FORKS"].split(os.pathsep))
 
-    def start(self, argv, *, code=None, script=None, cwd=None, paths=(), env=None, output=None):
+    def start(self, argv, *, code=None, script=None, cwd=None, paths=(), env=None, output=None, session=False):
         """Runs `r1lite ARGV`, or this code, or this file, with ARGV as its arguments.
 
         Args:
             paths: what PYTHONPATH would hold, before the project's folder and tests/.
             env: further variables of the environment.
-            output: a file that all it prints is added to.
+            output: a file that exists, to which all that it prints is added.
+            session: whether it leads a session, and so a process group, of its own.
         """
-        if self._socket is None:
-            self._join()
+        with self._lock:
+            if self._socket is None:
+                self._join()
         if script is not None:
             argv, code = [script, *argv], _SCRIPT
         out, err = [str(output)] * 2 if output else (tempfile.mkstemp(dir=self._folder)[1] for _ in range(2))
@@ -113,10 +115,12 @@ class Forks:
         variables = {**os.environ, **_FIXED, **(env or {})}
         variables["PYTHONPATH"] = os.pathsep.join([*map(str, paths), variables["PYTHONPATH"]])
         job = {"argv": [*map(str, argv)], "code": code, "cwd": str(cwd or os.getcwd()), "out": out, "err": err}
-        job |= {"paths": [*map(str, paths)], "env": variables}
-        socket.send_fds(self._socket, [json.dumps(job).encode()], [theirs])
+        job |= {"paths": [*map(str, paths)], "env": variables, "session": session}
+        with self._lock:
+            socket.send_fds(self._socket, [json.dumps(job).encode()], [theirs])
+            pid = int(self._socket.recv(100))
         os.close(theirs)
-        return Process(int(self._socket.recv(100)), ended, out, err)
+        return Process(pid, ended, out, err)
 
     def start_ranks(self, folder, jobs, size=2, module="world_for_tests", **options):
         """Runs a module's jobs one after the other on so many ranks; the process is their launcher."""
@@ -220,11 +224,14 @@ def become(job):
         opened = os.open(path, flags | os.O_APPEND * bool(number))
         os.dup2(opened, number)
     os.closerange(3, 1 << 16)
+    if job["session"]:
+        os.setsid()
     os.chdir(job["cwd"])
     sys.path[:0] = job["paths"]
     os.environ.clear()
     os.environ.update(job["env"])
     multiprocessing.util.spawnv_passfds, subprocess._fork_exec = server_of_forks, fork_exec
+    os.execve = execve
     if job["code"] is None:
         sys.argv = ["r1lite", *job["argv"]]
         to_its_end(lambda: runpy.run_module("r1lite", run_name="__main__", alter_sys=True))
@@ -245,12 +252,8 @@ def server_of_forks(_, argv, descriptors):
 
 def fork_exec(argv, *given):
     """In the place of what `subprocess` starts: `python -m MODULE`, `-c CODE` and `python FILE` are forks."""
-    words = [os.fsdecode(word) for word in argv]
-    options = next((place for place in range(1, len(words)) if words[place] not in _FLAGS), 0)
-    known = (
-        words[0] == sys.executable and options and (words[options] in ("-m", "-c") or words[options].endswith(".py"))
-    )
-    if not known:
+    words = program([os.fsdecode(word) for word in argv])
+    if not words:
         return _FORK_EXEC(argv, *given)
     _, _, kept, folder, variables, read, _, _, write, _, errors, _, waited_for, _, session, *_ = given
     pid = forked()
@@ -264,17 +267,37 @@ def fork_exec(argv, *given):
         os.setsid()
     if folder is not None:
         os.chdir(folder)
+    become_program(words, variables and dict(pair.split(b"=", 1) for pair in variables))
+
+
+def execve(path, argv, variables):
+    """In the place of `os.execve`: this process goes on as `python -m MODULE`; all else is executed."""
+    words = program(argv)
+    if words[:1] != ["-m"]:
+        _EXECVE(path, argv, variables)
+    become_program(words, {os.fsencode(name): os.fsencode(value) for name, value in variables.items()})
+
+
+def program(words):
+    """The words after the interpreter's flags for `-m MODULE ...`, `-c CODE ...` and `FILE ...`; else none."""
+    first = next((place for place in range(1, len(words)) if words[place] not in _FLAGS), 0)
+    known = words[0] == sys.executable and first and (words[first] in ("-m", "-c") or words[first].endswith(".py"))
+    return words[first:] if known else []
+
+
+def become_program(words, variables):
+    """Runs what `program` gave, in this process and to its end."""
     if variables is not None:
         os.environb.clear()
-        os.environb.update(pair.split(b"=", 1) for pair in variables)
-    if words[options] == "-m":
-        first, sys.argv = os.getcwd(), words[options + 1 :]
+        os.environb.update(variables)
+    if words[0] == "-m":
+        first, sys.argv = os.getcwd(), words[1:]
         work = functools.partial(runpy.run_module, sys.argv[0], run_name="__main__", alter_sys=True)
-    elif words[options] == "-c":
-        first, sys.argv = "", ["-c", *words[options + 2 :]]
-        work = functools.partial(run_code, words[options + 1])
+    elif words[0] == "-c":
+        first, sys.argv = "", ["-c", *words[2:]]
+        work = functools.partial(run_code, words[1])
     else:
-        first, sys.argv = str(Path(words[options]).parent), words[options:]
+        first, sys.argv = str(Path(words[0]).parent), words
         work = functools.partial(runpy.run_path, sys.argv[0], run_name="__main__")
     sys.path[:0] = [first, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     to_its_end(work)

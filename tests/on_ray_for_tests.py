@@ -89,9 +89,19 @@ def actors_of(node):
     return found
 
 
+def waits_for(found, process=None):
+    """Waits until `found()` is true; fails if that takes minutes, or once `process` has ended."""
+    until = time.monotonic() + 240
+    while not found():
+        assert process is None or process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
 def remove_a_busy_node(cluster):
-    """Ends a node that has actors, and not the first one."""
-    remove_node(cluster, next(node for node in cluster.others if actors_of(node)))
+    """Ends a node that has actors, and not the first one; waits for such a node, as an actor is named late."""
+    waits_for(lambda: any(map(actors_of, cluster.others)))
+    remove_node(cluster, next((node for node in cluster.others if actors_of(node)), cluster.others[0]))
 
 
 def slow_sum(problem, completion):

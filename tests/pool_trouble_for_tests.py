@@ -3,8 +3,23 @@
 import os
 import sys
 import time
+from pathlib import Path
 
 from verifiers import Completion, Problem, Verdict, VerifierError, verifier
+
+
+def waits(problem: Problem, completion: Completion):
+    """Waits for the file that the completion names, until another one says that this is the end."""
+    text = completion.text
+    if text == "30 ms":
+        time.sleep(0.03)
+    elif text.startswith("end "):
+        Path(text.removeprefix("end ")).touch()
+    elif text.startswith("/"):
+        Path(text).with_suffix(".begun").touch()
+        while not Path(text).exists():
+            time.sleep(0.01)
+    return float(text == "1")
 
 
 def trouble(problem: Problem, completion: Completion):

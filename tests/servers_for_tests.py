@@ -17,21 +17,28 @@ def free_port():
         return probe.getsockname()[1]
 
 
-class Running:
-    """A server process."""
+class Fresh:
+    """In the place of `Forks`: a fresh interpreter, as users start it."""
 
-    def __init__(self, folder, port, *more):
+    @staticmethod
+    def start(argv, *, output, session):
+        command = [sys.executable, "-m", "r1lite", *map(str, argv)]
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        with open(output, "ab") as log:
+            return subprocess.Popen(command, env=env, stdout=log, stderr=subprocess.STDOUT, start_new_session=session)
+
+
+class Running:
+    """A server and its processes, which are forks that have imported vLLM already."""
+
+    def __init__(self, forks, folder, port, *more):
         self.port, self.url = port, f"http://127.0.0.1:{port}"
-        self.log = open(folder / f"server-{port}-{time.time():.0f}.log", "w")  # noqa: SIM115
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "r1lite", "serve-engine", "--port", str(port), "--threads", "1"),
-                *("--rows", "16", *more),
-            ],
-            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-            stdout=self.log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+        log = folder / f"server-{port}-{time.time():.0f}.log"
+        log.touch()
+        self.process = forks.start(
+            ["serve-engine", "--port", port, "--threads", "1", "--rows", "16", *more],
+            output=log,
+            session=True,
         )
 
     def signal(self, number):
@@ -41,4 +48,3 @@ class Running:
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        self.log.close()

@@ -63,10 +63,6 @@ def _math(options: argparse.Namespace) -> int:
     return 0 if verdict.score == 1.0 else 1
 
 
-def _no_arguments(parser: argparse.ArgumentParser) -> None:
-    pass
-
-
 def _doctor(options: argparse.Namespace) -> int:
     """Exit code 0: code can run in isolation on this machine; 1: it can't."""
     from verifiers.sandbox.probe import doctor
@@ -93,7 +89,7 @@ COMMANDS: dict[str, Command] = {
     "audit": _from("audit", "try a verifier on right, wrong and hostile answers"),
     "bench": _from("bench", "measure verifiers side by side on labelled cases"),
     "compare": _from("compare", "show where two files of results disagree"),
-    "doctor": Command("what this machine offers for running code in isolation", _no_arguments, _doctor),
+    "doctor": Command("what this machine offers for running code in isolation", lambda parser: None, _doctor),
     "math": Command("compare one answer with its gold", _math_arguments, _math),
     "replay": _from(
         "replay", "score a run's rollouts, or a curated set, again and check that the verdicts are the same"

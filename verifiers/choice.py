@@ -66,9 +66,8 @@ class Choice:
         same = [key for key, option in options.items() if _plain(option) == _plain(text)] if text else []
         if len(same) == 1:
             return same[0]
-        name = problem.id or problem.prompt[:60]
         raise GoldError(
-            f"problem {name!r}: the gold {text!r} is none of the options {', '.join(options) or '(none given)'}"
+            f"problem {problem.name!r}: the gold {text!r} is none of the options {', '.join(options) or '(none given)'}"
         )
 
     def _offer(self, text: str) -> tuple[str, tuple[int, int] | None]:
@@ -129,8 +128,7 @@ def read_options(problem: Problem) -> dict[str, str]:
     if isinstance(given, Sequence) and not isinstance(given, str):
         return dict(zip(_LETTERS, map(str, given), strict=False))
     if given is not None:
-        name = problem.id or problem.prompt[:60]
-        raise GoldError(f"problem {name!r}: choices must be a list or a map, got {type(given).__name__}")
+        raise GoldError(f"problem {problem.name!r}: choices must be a list or a map, got {type(given).__name__}")
     marks = list(_OPTION.finditer(problem.prompt[:50_000]))
     starts = [i for i, mark in enumerate(marks) if mark[1] == "A"]
     if not starts:

@@ -7,28 +7,21 @@ VerifierError            a check could not be made: the completion is unscored, 
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-
-def printable(text: str) -> str:
-    """Returns the text with escapes in place of characters that a terminal, a log or a UTF-8 file can't take: control
-    characters other than tab and line end, invisible characters and lone surrogates."""
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode() for char in text
-    )
+from verifiers.terminal import visible
 
 
 class VerifierError(Exception):
     """A check could not be made (bad gold, broken sandbox). It says nothing about the completion."""
 
     def __str__(self) -> str:
-        return printable(super().__str__())  # it may quote a completion
+        return visible(super().__str__())  # it may quote a completion
 
 
 class VerifierCrash(VerifierError):
@@ -49,6 +42,11 @@ class Problem:
     language: str | None = None  # wanted language of the reasoning, ISO 639-1; None = the language of the prompt
     id: str = ""  # unique within its data set
     meta: Mapping[str, Any] = field(default_factory=dict)  # the rest of its row
+
+    @property
+    def name(self) -> str:
+        """The id, or the start of the prompt if there is none: for messages."""
+        return self.id or self.prompt[:60]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +88,8 @@ class Verdict:
         if not isinstance(self.reason, str) or not isinstance(self.detail, str):
             raise TypeError(f"reason and detail must be text, got {self.reason!r} and {self.detail!r}")
         if not (self.reason.isprintable() and self.detail.isprintable()):
-            object.__setattr__(self, "reason", printable(self.reason))
-            object.__setattr__(self, "detail", printable(self.detail))
+            object.__setattr__(self, "reason", visible(self.reason))
+            object.__setattr__(self, "detail", visible(self.detail))
         if self.score is not None:
             object.__setattr__(self, "score", float(self.score))  # also from NumPy and torch scalars
             if not 0.0 <= self.score <= 1.0:  # also refuses NaN
@@ -110,10 +108,16 @@ class Verifier(Protocol):
         reads_prefill: bool     True: the verifier reads `Completion.prefill` itself; otherwise the text passed to it
                                 begins with the "<think>" that the prompt ends in
         isolated: bool          True: it judges in its own processes under its own limits and never hangs, so it needs
-                                no worker process with a deadline
+                                no worker process with a deadline; several threads may call it at the same time
     """
 
     def __call__(self, problem: Problem, completion: Completion, /) -> Verdict: ...
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Returns "did you mean 'NAME'?" with the known name that is close to `name`, or `otherwise` if none is."""
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f"did you mean '{near[0]}'?" if near else otherwise
 
 
 def raised_in(error: BaseException, own: str = "") -> str:

@@ -152,7 +152,7 @@ class _Parser:
 
 
 def _given(problem: Problem) -> tuple[collections.Counter[Fraction], Fraction]:
-    name = problem.id or problem.prompt[:60]
+    name = problem.name
     numbers = problem.meta.get("numbers", problem.meta.get("nums"))
     target = problem.answer if problem.answer is not None else problem.meta.get("target")
     if numbers is None or target is None:

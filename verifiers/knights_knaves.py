@@ -105,6 +105,7 @@ def _gold(problem: Problem) -> dict[str, bool]:
     text = _DRESS.sub(" ", problem.answer or "")
     found = {match[1].lower(): (match[4].lower() == "knight") != bool(match[3]) for match in _STATEMENT.finditer(text)}
     if not found:
-        name = problem.id or problem.prompt[:60]
-        raise GoldError(f"problem {name!r}: neither its answer nor meta['solution'] says who is a knight or a knave")
+        raise GoldError(
+            f"problem {problem.name!r}: neither its answer nor meta['solution'] says who is a knight or a knave"
+        )
     return found

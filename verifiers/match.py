@@ -15,11 +15,6 @@ MAX_CHARS = 100_000  # of an answer
 _HIDDEN = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
 
 
-def name_of(problem: Problem) -> str:
-    """Returns a name of the problem for messages."""
-    return f"problem {problem.id or problem.prompt[:60]!r}"
-
-
 def offered(completion: Completion, where: str) -> tuple[int, int] | Verdict:
     """Returns the span of the text to judge, or the verdict that there is none."""
     text = completion.text
@@ -64,12 +59,14 @@ class Exact:
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         if problem.answer is None or not str(problem.answer).strip():
-            raise GoldError(f"{name_of(problem)} has no answer to compare with")
+            raise GoldError(f"problem {problem.name!r} has no answer to compare with")
         golds = [str(problem.answer)]
         if self.also:
             more = problem.meta.get(self.also, [])
             if not isinstance(more, Sequence) or isinstance(more, str):
-                raise GoldError(f"{name_of(problem)}: meta['{self.also}'] must be a list of answers, got {more!r}")
+                raise GoldError(
+                    f"problem {problem.name!r}: meta['{self.also}'] must be a list of answers, got {more!r}"
+                )
             golds += map(str, more)
         span = offered(completion, self.where)
         if isinstance(span, Verdict):
@@ -123,12 +120,14 @@ class Regex:
         pattern = self._pattern
         if pattern is None:
             if not problem.answer:
-                raise GoldError(f"{name_of(problem)} has no pattern in its answer, and the option `pattern` is not set")
+                raise GoldError(
+                    f"problem {problem.name!r} has no pattern in its answer, and the option `pattern` is not set"
+                )
             try:
                 pattern = compiled(problem.answer, self._flags)
             except ValueError as error:
                 raise GoldError(
-                    f"{name_of(problem)}: pattern {problem.answer[:200]!r} can't be read: {error}"
+                    f"problem {problem.name!r}: pattern {problem.answer[:200]!r} can't be read: {error}"
                 ) from error
         span = offered(completion, self.where)
         if isinstance(span, Verdict):

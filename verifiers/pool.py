@@ -24,6 +24,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -39,7 +40,8 @@ PLACE, SINCE = struct.Struct("<q"), struct.Struct("<d")
 PAGE_SIZE = PLACE.size + SINCE.size
 _MAX_CHUNK = 256
 _MAX_CHUNK_BYTES = 1 << 20
-_AHEAD = 3  # chunks assigned to a worker at a time, including the one it works on
+_CHUNK_S = 0.02  # what a chunk should take: its items wait for one another, and each chunk costs a fraction of this
+_AHEAD = 3  # chunks of a single call assigned to a worker at a time, including the one it works on
 _START_TIMEOUT_S = 120.0
 _MAX_FAILED_STARTS = 3
 _POLL_S = 0.05
@@ -54,6 +56,58 @@ _WHY = {
 _LAST_S = 1.0  # time for a process to exit after its pipe has ended
 
 Item = tuple[int, Problem, Completion]  # with its index in the caller's order
+
+
+class _Call:
+    """One call of `Pool.map`: its items, and the scores that wait for their turn."""
+
+    def __init__(self, pairs: Iterable[tuple[Problem, Completion]]) -> None:
+        self._source = enumerate(pairs)
+        self._ended = False
+        self.again: collections.deque[Item] = collections.deque()  # items of a killed worker's chunk, sent first
+        self.done: dict[int, Score] = {}
+        self.turn = 0  # index of the oldest item whose score was not taken
+        self.out = 0  # items at the workers
+        self.failure: BaseException | None = None
+
+    @property
+    def is_done(self) -> bool:
+        return self._ended and not self.again and not self.out and not self.done
+
+    def chunk(self, most: int) -> list[Item]:
+        """Returns up to so many items, fewer for long completions, and none if it is far ahead of its oldest item."""
+        chunk: list[Item] = []
+        size = 0
+        while len(chunk) < most and size < _MAX_CHUNK_BYTES:
+            if self.again:
+                item = self.again.popleft()
+            elif self._ended or self.out + len(self.done) > 16 * _MAX_CHUNK:
+                break
+            else:
+                found = next(self._source, None)
+                if found is None:
+                    self._ended = True
+                    break
+                place, (problem, completion) = found
+                item = (place, problem, completion)
+            chunk.append(item)
+            size += len(item[2].text) + 200
+        self.out += len(chunk)
+        return chunk
+
+    def take(self) -> list[Score]:
+        """Returns the scores whose turn it is."""
+        scores = []
+        while self.turn in self.done:
+            scores.append(self.done.pop(self.turn))
+            self.turn += 1
+        return scores
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    call: _Call
+    items: list[Item]
 
 
 class Pool:
@@ -96,7 +150,13 @@ class Pool:
             ) from error
         self._bound = dies_with_thread or threading.current_thread() is threading.main_thread()
         self._environment = dict(environment or {})
-        self._lock = threading.Lock()  # one map() at a time
+        # Several map() may run: one of their threads reads from the workers, while the others wait for this condition.
+        self._changed = threading.Condition()
+        self._reading = False
+        self._wake = os.pipe()  # ends the wait of the thread that reads, as more workers have work
+        self._leaving = 0  # threads that wait until no other one reads
+        self._calls: list[_Call] = []
+        self._chunk_size = 1.0  # items
         self._failed_starts = 0
         self._workers: list[_Worker] = []
         self._workers = [_Worker(self._setup, self._environment, self._bound) for _ in range(count)]
@@ -111,54 +171,107 @@ class Pool:
         """Ends the workers at once."""
         for worker in self._workers:
             worker.kill()
+        if self._workers:
+            os.close(self._wake[0])
+            os.close(self._wake[1])
         self._workers = []
 
     def map(self, pairs: Iterable[tuple[Problem, Completion]]) -> Generator[Score, None, None]:
         """Yields scores in order as they arrive. `pairs` is read only as far ahead as the workers need.
 
-        A verifier that hangs, crashes or returns nonsense leaves its own completion unscored, with the reason.
+        A verifier that hangs, crashes or returns nonsense leaves its own completion unscored, with the reason. Calls
+        from several threads share the workers: none waits for another's slow items while a worker is free.
         """
-        with self._lock:
+        call = _Call(pairs)
+        with self._changed:
             if not self._workers:
                 raise ValueError("this pool is closed")
-            source = enumerate(pairs)
-            waiting: collections.deque[Item] = collections.deque()  # items of a killed worker's chunk, sent first
-            done: dict[int, Score] = {}
-            turn, finished = 0, False
-            try:
-                while True:
-                    for worker in self._workers:
-                        while worker.may_take(turn):
-                            chunk, finished = _chunk(waiting, source, finished)
-                            if not chunk:
-                                break
-                            worker.give(chunk)
-                    while turn in done:
-                        yield done.pop(turn)
-                        turn += 1
-                    if not any(worker.chunks for worker in self._workers):
-                        if finished and not waiting and not done:
-                            return
-                        continue
-                    if not done or turn not in done:
-                        self._collect(waiting, done)
-            finally:
-                for i, worker in enumerate(self._workers):
-                    if worker.chunks:  # the caller stopped early: pending results are not wanted any more
-                        worker.kill()
-                        self._workers[i] = _Worker(self._setup, self._environment, self._bound)
+            self._calls.append(call)
+        try:
+            while (scores := self._next(call)) is not None:
+                yield from scores
+        finally:
+            self._leave(call)
 
-    def _collect(self, waiting: collections.deque[Item], done: dict[int, Score]) -> None:
+    def _next(self, call: _Call) -> list[Score] | None:
+        """Waits for the next scores of a call; returns None at its end."""
+        with self._changed:
+            while True:
+                if call.failure is not None:
+                    raise call.failure
+                if not self._workers:
+                    raise ValueError("this pool is closed")
+                self._hand_out(call)
+                if scores := call.take():
+                    return scores
+                if call.is_done:
+                    return None
+                if self._reading or self._leaving:
+                    self._changed.wait()
+                    continue
+                self._reading = True
+                try:
+                    self._collect()
+                except BaseException as error:
+                    for one in self._calls:
+                        one.failure = error
+                    raise
+                finally:
+                    self._reading = False
+                    self._changed.notify_all()
+
+    def _hand_out(self, call: _Call) -> None:
+        """Gives items to free workers, first one chunk to each, and further ones only if no other call needs them."""
+        size = max(1, int(self._chunk_size))
+        for depth in range(_AHEAD if size > 1 and len(self._calls) == 1 else 1):
+            for worker in self._workers:
+                if len(worker.chunks) <= depth:
+                    if not (items := call.chunk(size)):
+                        return
+                    worker.give(call, items)
+                    if self._reading:
+                        os.write(self._wake[1], b".")
+
+    def _leave(self, call: _Call) -> None:
+        """Ends a call. If its caller stopped early, workers that still have its items are replaced."""
+        with self._changed:
+            if call.out:
+                self._leaving += 1
+                while self._reading:
+                    self._changed.wait()
+                self._leaving -= 1
+                for i, worker in enumerate(self._workers):
+                    if any(chunk.call is call for chunk in worker.chunks):
+                        worker.kill()
+                        for chunk in reversed(worker.chunks):
+                            self._again(chunk.call, chunk.items)
+                        self._workers[i] = _Worker(self._setup, self._environment, self._bound)
+            self._calls.remove(call)
+            self._changed.notify_all()
+
+    @staticmethod
+    def _again(call: _Call, items: list[Item]) -> None:
+        call.again.extendleft(reversed(items))
+        call.out -= len(items)
+
+    def _collect(self) -> None:
         """Collects the workers' results, and replaces workers that died or are late."""
         busy = {worker.out: worker for worker in self._workers if worker.chunks}
         writers = {worker.into: worker for worker in self._workers if worker.unsent}
-        readable, writable, _ = select.select(list(busy), list(writers), [], _POLL_S)
+        self._changed.release()
+        try:
+            readable, writable, _ = select.select([*busy, self._wake[0]], list(writers), [], _POLL_S)
+        finally:
+            self._changed.acquire()
         for pipe in writable:
             writers[pipe].flush()
         for pipe in readable:
+            if pipe == self._wake[0]:
+                os.read(pipe, 1 << 16)
+                continue
             worker = busy[pipe]
             if not worker.receive():
-                self._bury(worker, "" if worker.has_ended() else _CLOSED, waiting, done)
+                self._bury(worker, "" if worker.has_ended() else _CLOSED)
                 continue
             for message in worker.messages():
                 self._failed_starts = 0
@@ -167,26 +280,36 @@ class Pool:
                 elif isinstance(message, str):
                     raise ValueError(f"the reward '{self.reward.formula}' can't be set up in a worker: {message}")
                 else:
-                    for (place, _, _), result in zip(worker.chunks.popleft(), message, strict=True):
-                        done[place] = self._score(result)
+                    self._take(worker, *message)
         now = time.monotonic()
         for worker in list(self._workers):
             if worker.chunks and worker.is_late(now, self.timeout_s):
-                self._bury(worker, f"{LATE} {self.timeout_s:g} s", waiting, done)
+                self._bury(worker, f"{LATE} {self.timeout_s:g} s")
 
-    def _bury(self, worker: _Worker, why: str, waiting: collections.deque[Item], done: dict[int, Score]) -> None:
+    def _take(self, worker: _Worker, seconds: float, results: list[tuple[Any, ...]]) -> None:
+        """Stores the results of a worker's oldest chunk; the size of the next chunks follows from its time."""
+        chunk = worker.chunks.popleft()
+        chunk.call.out -= len(chunk.items)
+        for (place, _, _), result in zip(chunk.items, results, strict=True):
+            chunk.call.done[place] = self._score(result)
+        fitting = len(chunk.items) * _CHUNK_S / max(seconds, 1e-6)
+        fitting = min(max(fitting, self._chunk_size / 4), self._chunk_size * 2)  # one chunk's time is not that of all
+        self._chunk_size = min(max(fitting, 1.0), _MAX_CHUNK)
+
+    def _bury(self, worker: _Worker, why: str) -> None:
         """Replaces a worker: the item it worked on is unscored, the rest of its chunk is scored again."""
         place = worker.progress()[0]
         started = worker.ready
         code = worker.kill()
-        items = [item for chunk in worker.chunks for item in chunk]
-        if started and 0 <= place < len(worker.chunks[0]):
-            culprit = items.pop(place)
+        first = worker.chunks[0]
+        if started and 0 <= place < len(first.items):
+            culprit = first.items.pop(place)
+            first.call.out -= 1
             problem = culprit[1]
             why = why or _WHY.get(code, f"the process ended: exit status {code}")
             names = "', '".join(self.reward.verifiers)
-            error = f"VerifierError: '{names}': {why} (on problem {problem.id or problem.prompt[:60]!r})"
-            done[culprit[0]] = Score(None, {}, error, self.reward.versions)
+            error = f"VerifierError: '{names}': {why} (on problem {problem.name!r})"
+            first.call.done[culprit[0]] = Score(None, {}, error, self.reward.versions)
         else:
             self._failed_starts += 1
             if self._failed_starts >= _MAX_FAILED_STARTS * len(self._workers):
@@ -194,35 +317,13 @@ class Pool:
                     f"the worker processes of '{self.reward.formula}' die before they score anything "
                     f"({why or f'exit status {code}'}); does importing its verifiers end the process?"
                 )
-        waiting.extendleft(reversed(items))
+        for chunk in reversed(worker.chunks):
+            self._again(chunk.call, chunk.items)
         self._workers[self._workers.index(worker)] = _Worker(self._setup, self._environment, self._bound)
 
     def _score(self, result: tuple[Any, ...]) -> Score:
         reward, verdicts, error = result
         return Score(reward, _Verdicts(self.reward.verifiers, verdicts), error, self.reward.versions)
-
-
-def _chunk(
-    waiting: collections.deque[Item], source: Iterator[tuple[int, tuple[Problem, Completion]]], finished: bool
-) -> tuple[list[Item], bool]:
-    """Returns the next items to send, and whether the source has ended. A chunk is small for long completions."""
-    chunk: list[Item] = []
-    size = 0
-    while len(chunk) < _MAX_CHUNK and size < _MAX_CHUNK_BYTES:
-        if waiting:
-            item = waiting.popleft()
-        elif finished:
-            break
-        else:
-            try:
-                place, (problem, completion) = next(source)
-            except StopIteration:
-                finished = True
-                break
-            item = (place, problem, completion)
-        chunk.append(item)
-        size += len(item[2].text) + 200
-    return chunk, finished
 
 
 class _Worker:
@@ -250,26 +351,20 @@ class _Worker:
         os.set_blocking(self.into, False)
         os.set_blocking(self.out, False)
         self.ready = False
-        self.chunks: collections.deque[list[Item]] = collections.deque()
+        self.chunks: collections.deque[_Chunk] = collections.deque()
         self._born = time.monotonic()
         self.unsent = bytearray(_HEADER.pack(len(setup)) + setup)
         self._received = bytearray()
 
-    def may_take(self, turn: int) -> bool:
-        """True if it has too few items; a worker far ahead of the oldest open item must wait for that item."""
-        if len(self.chunks) >= _AHEAD:
-            return False
-        return not self.chunks or self.chunks[-1][-1][0] < turn + 16 * _MAX_CHUNK
-
-    def give(self, chunk: list[Item]) -> None:
+    def give(self, call: _Call, items: list[Item]) -> None:
         """Sends a chunk of items."""
-        rows = [(*OF_PROBLEM(p), *OF_COMPLETION(c)) for _, p, c in chunk]
+        rows = [(*OF_PROBLEM(p), *OF_COMPLETION(c)) for _, p, c in items]
         try:
             body = b"m" + marshal.dumps(rows)
         except ValueError:  # other columns of a row hold values that are not plain types
-            rows = [(*OF_PROBLEM(p)[:2], *_plain_gold(p), *OF_COMPLETION(c)) for _, p, c in chunk]
+            rows = [(*OF_PROBLEM(p)[:2], *_plain_gold(p), *OF_COMPLETION(c)) for _, p, c in items]
             body = b"p" + pickle.dumps(rows, pickle.HIGHEST_PROTOCOL)
-        self.chunks.append(chunk)
+        self.chunks.append(_Chunk(call, items))
         self.unsent += _HEADER.pack(len(body)) + body
         self.flush()
 

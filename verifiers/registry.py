@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 import inspect
@@ -10,7 +9,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from typing import Any, TypeVar, cast, overload
 
-from verifiers.core import Problem, Verifier, raised_in
+from verifiers.core import Problem, Verifier, did_you_mean, raised_in
 
 # Import strings, so that looking at the names loads no verifier.
 VERIFIERS: dict[str, str] = {
@@ -110,9 +109,7 @@ def _check_options(spec: str, target: Any, options: Mapping[str, Any]) -> None:
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
         for name in options:
             if name not in known:
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f"did you mean '{near[0]}'?" if near else takes
-                raise ValueError(f"verifier '{spec}' has no option '{name}'; {hint}")
+                raise ValueError(f"verifier '{spec}' has no option '{name}'; {did_you_mean(name, known, takes)}")
     for name, parameter in known.items():
         if parameter.default is parameter.empty and name not in options:
             raise ValueError(f"verifier '{spec}' needs the option '{name}'; {takes}")
@@ -149,8 +146,7 @@ def _load(spec: str) -> Any:
     if named:
         return _import(named[0].value, spec)
     known = sorted({*VERIFIERS, *REGISTERED, *(point.name for point in points)})
-    near = difflib.get_close_matches(spec, known, 1)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}."
+    hint = did_you_mean(spec, known, f"known: {', '.join(known)}.")
     raise ValueError(f"unknown verifier '{spec}'; {hint} (your own: 'module:attr')")
 
 
@@ -166,6 +162,5 @@ def _import(target: str, spec: str) -> Any:
         return functools.reduce(getattr, attribute.split("."), module)
     except AttributeError as error:
         names = [name for name in vars(module) if not name.startswith("_")]
-        near = difflib.get_close_matches(attribute, names, 1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
+        hint = f"; {near}" if (near := did_you_mean(attribute, names)) else ""
         raise ValueError(f"verifier '{spec}': module '{module_name}' has no '{attribute}'{hint}") from error

@@ -217,7 +217,7 @@ def _verdict(
     except VerifierError:
         raise
     except Exception as error:
-        item = f"problem {problem.id or problem.prompt[:60]!r}" if isinstance(problem, Problem) else repr(problem)[:80]
+        item = f"problem {problem.name!r}" if isinstance(problem, Problem) else repr(problem)[:80]
         place = raised_in(error, _place_of(verify)[0])
         raise VerifierCrash(
             f"verifier '{name}' raised {type(error).__name__}: {error}{place} (on {item}); "

@@ -17,7 +17,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 
 from verifiers.core import Completion, GoldError, Problem, Verdict
-from verifiers.match import checked_where, name_of, offered
+from verifiers.match import checked_where, offered
 from verifiers.patterns import compiled
 
 _PATTERN_TIMEOUT_S = 0.5
@@ -91,15 +91,15 @@ class JsonSchema:
         try:
             return validator_of(schema)
         except SchemaError as error:
-            raise GoldError(f"{name_of(problem)}: its schema can't be used: {error}") from error
+            raise GoldError(f"problem {problem.name!r}: its schema can't be used: {error}") from error
 
     def _gold(self, problem: Problem) -> Any:
         if problem.answer is None:
-            raise GoldError(f"{name_of(problem)} has neither meta['schema'] nor an answer")
+            raise GoldError(f"problem {problem.name!r} has neither meta['schema'] nor an answer")
         try:
             return _json(problem.answer)
         except (ValueError, RecursionError) as error:
-            raise GoldError(f"{name_of(problem)}: its answer is not valid JSON: {error}") from error
+            raise GoldError(f"problem {problem.name!r}: its answer is not valid JSON: {error}") from error
 
 
 def _json(text: str) -> Any:

@@ -49,9 +49,15 @@ class BatchScorer:
         self._pooled: Reward | None = None
         if workers != 0 and pooled:
             self._pooled = reward if len(pooled) == len(verifiers) else reward.only(pooled)
+        self._here = workers == 0 and bool(pooled)
         self._batches = any(hasattr(verify, "verify_many") for verify in verifiers.values())
         self._pool: Pool | None = None
         self._lock = threading.Lock()
+
+    @property
+    def overlaps(self) -> bool:
+        """True if calls of `map` from several threads run at the same time: no verifier is called in this process."""
+        return not self._here
 
     def start(self) -> Pool | None:
         """Returns the worker processes, starting them if necessary; None if there is no work for them.

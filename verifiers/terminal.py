@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 
@@ -42,15 +43,9 @@ class _Visible:
         return getattr(self.raw, name)
 
 
-@contextlib.contextmanager
-def guarded() -> Iterator[None]:
+def guarded() -> AbstractContextManager[None]:
     """Context in which all printed text is made visible first; `raw` bypasses it."""
-    before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = _Visible(raw(sys.stdout)), _Visible(raw(sys.stderr))
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = before
+    return _streams(_Visible(raw(sys.stdout)), _Visible(raw(sys.stderr)))
 
 
 @contextlib.contextmanager
@@ -65,15 +60,15 @@ def unbroken() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), raw(sys.stdout).fileno())
 
 
-@contextlib.contextmanager
-def unguarded() -> Iterator[None]:
+def unguarded() -> AbstractContextManager[None]:
     """Context in which a library may print its own control characters; none of its output may come from data."""
-    before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = raw(sys.stdout), raw(sys.stderr)
-    try:
+    return _streams(raw(sys.stdout), raw(sys.stderr))
+
+
+@contextlib.contextmanager
+def _streams(out: Any, err: Any) -> Iterator[None]:
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         yield
-    finally:
-        sys.stdout, sys.stderr = before
 
 
 def raw(stream: Any) -> Any:

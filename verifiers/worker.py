@@ -50,7 +50,7 @@ def main(page_fd: int, die_with_parent: bool) -> None:
     gc.freeze()  # loaded objects stay, so the garbage collector need not scan them again and again
     _write(outbox, "ready")
     while (body := _read(inbox)) is not None:
-        results = []
+        results, began = [], time.monotonic()
         rows = marshal.loads(body[1:]) if body[:1] == b"m" else pickle.loads(body[1:])
         for place, row in enumerate(rows):
             SINCE.pack_into(page, PLACE.size, time.monotonic())  # before the index: see PLACE
@@ -59,12 +59,13 @@ def main(page_fd: int, die_with_parent: bool) -> None:
             if _identities(inbox, outbox) != pipes:  # checked at once, while the note in the page names this item
                 os._exit(CLOSED)
         PLACE.pack_into(page, 0, -1)
+        seconds = time.monotonic() - began
         try:
-            _write(outbox, results)
+            _write(outbox, (seconds, results))
         except BrokenPipeError:  # the caller was killed
             return
         except ValueError:  # a user's own types in a verdict, for example NumPy's numbers
-            _write(outbox, [_in_plain_types(result) for result in results])
+            _write(outbox, (seconds, [_in_plain_types(result) for result in results]))
 
 
 Result = tuple[float | None, list[tuple[Any, ...]], str]  # reward, the fields of its verdicts, error

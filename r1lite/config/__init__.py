@@ -5,7 +5,7 @@ from r1lite.config.distill import DistillConfig
 from r1lite.config.dpo import DPOConfig
 from r1lite.config.engine import EngineConfig
 from r1lite.config.evaluate import EvalConfig
-from r1lite.config.loading import OF_THE_COMMAND, dump, load, read_recipe, read_saved, validated
+from r1lite.config.loading import OF_THE_COMMAND, dump, load, read_recipe, read_saved, refuse_changes, validated
 from r1lite.config.objective import ObjectiveConfig
 from r1lite.config.on_ray import OnRayConfig
 from r1lite.config.optimizer import OptimizerConfig
@@ -49,5 +49,6 @@ __all__ = [
     "load",
     "read_recipe",
     "read_saved",
+    "refuse_changes",
     "validated",
 ]

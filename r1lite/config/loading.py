@@ -11,7 +11,7 @@ import operator
 import re
 import types
 import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, NoReturn, TypedDict, TypeVar, Union
@@ -24,6 +24,7 @@ from r1lite.config import trust
 from r1lite.config.base import Section
 from r1lite.config.bounds import shown
 from r1lite.errors import UserError
+from verifiers.core import did_you_mean
 from verifiers.terminal import unguarded
 from verifiers.yaml_text import read_yaml
 
@@ -68,8 +69,7 @@ def recipe_path(name: str) -> Path:
         return shipped[path.stem]
     if path.is_dir():
         raise UserError(f"{name}: a folder is not a recipe; to name a data set, use --data {name}")
-    near = difflib.get_close_matches(path.stem, shipped, 1)
-    hint = f"did you mean '{near[0]}'?" if near else f"bundled recipes: {', '.join(shipped)}"
+    hint = did_you_mean(path.stem, shipped, f"bundled recipes: {', '.join(shipped)}")
     raise UserError(f"{name}: no such recipe; {hint}")
 
 
@@ -159,6 +159,16 @@ OF_THE_COMMAND = frozenset(
 )
 
 
+def refuse_changes(path: Path, saved: Mapping[str, Any], given: Mapping[str, Any], may_change: Set[str]) -> None:
+    """Raises UserError if a resumed run's setting differs, unless it is in `may_change` or not part of the run."""
+    for key, value in given.items():
+        if key not in OF_THE_COMMAND | may_change and value != saved.get(key):
+            raise UserError(
+                f"--resume: --{key.replace('_', '-')} is {saved.get(key)} in {path} and can't become {value}; "
+                "omit it, or start a new run"
+            )
+
+
 def dump(config: Section) -> str:
     """The configuration as YAML; `load` reads it back as the same configuration."""
     values = config.model_dump(mode="json", exclude=set(OF_THE_COMMAND))
@@ -204,27 +214,30 @@ def _read_flags(config_class: type[Section], argv: list[str], prog: str) -> dict
         print_help(config_class, prog, everything="--help-all" in argv)
     import tyro
 
-    annotations = flag_annotations(config_class)
+    # A TypedDict without required keys distinguishes flags that were given from defaults, which layering needs.
+    annotations = _of_flags(argv, flag_annotations(config_class))
+    flags = TypedDict("Flags", annotations, total=False)  # type: ignore[misc]  # its keys are known only here
     several = [
         name for name, field in config_class.model_fields.items() if typing.get_origin(field.annotation) is tuple
     ]
-    words = _gathered(argv, several)
-    # A parser of the given flags alone: one of all flags takes a tenth of a second to make.
-    names = _named(words, annotations) or annotations
-    # A TypedDict without required keys distinguishes flags that were given from defaults, which layering needs.
-    flags = TypedDict("Flags", {name: annotations[name] for name in names}, total=False)  # type: ignore[misc]  # its keys are known only here
     with unguarded():  # tyro prints flags and their values in colours
-        return dict(tyro.cli(flags, args=words, prog=prog or None))
+        return dict(tyro.cli(flags, args=_gathered(argv, several), prog=prog or None))
 
 
-def _named(argv: Sequence[str], names: Collection[str]) -> set[str]:
-    """The fields whose flags are given; empty if one is unknown, for which the parser of all flags has a message."""
-    found = set()
+def _of_flags(argv: Sequence[str], annotations: dict[str, Any]) -> dict[str, Any]:
+    """The annotations of the flags that are given, since tyro takes most of its time to describe the others.
+
+    All are needed if a flag is unknown: the message proposes known ones.
+    """
+    given = set()
     for word in argv:
-        if word.startswith("--"):
-            name = word[2:].partition("=")[0].replace("-", "_")
-            found.add(name if name in names else name.removeprefix("no_"))
-    return found if found <= set(names) else set()
+        if word.startswith("-"):
+            name = word.partition("=")[0].removeprefix("--").replace("-", "_")
+            name = name if name in annotations else name.removeprefix("no_")
+            if name not in annotations:
+                return annotations
+            given.add(name)
+    return {name: annotations[name] for name in annotations if name in given} or annotations
 
 
 def flag_annotations(config_class: type[Section]) -> dict[str, Any]:

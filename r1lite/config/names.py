@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import AfterValidator
+
+from verifiers.core import did_you_mean
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
 
@@ -19,8 +20,7 @@ def named(field: str, value: str, known: Sequence[str]) -> str:
     module, colon, function = value.partition(":")
     if colon and all(part.isidentifier() for part in module.split(".")) and function.isidentifier():
         return value
-    near = difflib.get_close_matches(value, known, 1)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
+    hint = did_you_mean(value, known, f"known: {', '.join(known)}")
     raise ValueError(f"--{field} '{value}' is unknown; {hint} (your own: module:function)")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -144,8 +145,7 @@ class ObjectiveConfig(Section):
 
     @model_validator(mode="after")
     def _no_contradictions(self) -> ObjectiveConfig:
-        wrong = [message for holds, message in self._contradictions() if holds]
-        if wrong:
+        if wrong := list(self._contradictions()):
             raise ValueError("\n".join(wrong))
         return self
 
@@ -154,81 +154,53 @@ class ObjectiveConfig(Section):
     def _known_loss(cls, loss: str) -> str:
         return named("loss", loss, LOSS_NAMES)
 
-    def _contradictions(self) -> list[tuple[bool, str]]:
+    def _contradictions(self) -> Iterator[str]:
         loss = f"--loss {self.loss}"
-        return [
-            (
-                self.loss in _CLIPPED and self.clip_low > 1,
-                f"--clip-low must be <= 1, got {self.clip_low:g}: a ratio is never below 0",
-            ),
-            (
-                self.clip_dual is not None and self.loss != "clip",
-                f"--clip-dual belongs to --loss clip, not to {loss}",
-            ),
-            (
-                self.clip_delta is not None and self.loss != "clip",
-                f"--clip-delta belongs to --loss clip, not to {loss}",
-            ),
-            (
-                self.clip_delta is not None and self.clip_delta < 1 + self.clip_high,
+        if self.loss in _CLIPPED and self.clip_low > 1:
+            yield f"--clip-low must be <= 1, got {self.clip_low:g}: a ratio is never below 0"
+        if self.clip_dual is not None and self.loss != "clip":
+            yield f"--clip-dual belongs to --loss clip, not to {loss}"
+        if self.clip_delta is not None and self.loss != "clip":
+            yield f"--clip-delta belongs to --loss clip, not to {loss}"
+        if self.clip_delta is not None and self.clip_delta < 1 + self.clip_high:
+            yield (
                 f"--clip-delta {self.clip_delta} must be >= 1 + --clip-high = {1 + self.clip_high:g}: "
-                "a lower cap would cut ratios that the clip allows",
-            ),
-            (
-                self.ratio_level != "token" and self.loss not in _CLIPPED and ":" not in self.loss,
-                f"--ratio-level {self.ratio_level} is for --loss clip; {loss} defines its own ratio",
-            ),
-            (
-                self.loss == "a_star" and self.kl_coef > 0,
+                "a lower cap would cut ratios that the clip allows"
+            )
+        if self.ratio_level != "token" and self.loss not in _CLIPPED and ":" not in self.loss:
+            yield f"--ratio-level {self.ratio_level} is for --loss clip; {loss} defines its own ratio"
+        if self.loss == "a_star" and self.kl_coef > 0:
+            yield (
                 f"{loss} holds the policy to the reference by --a-star-beta; --kl-coef {self.kl_coef:g} would do it "
-                "twice",
-            ),
-            (
-                self.normalize_advantages and (self.whiten_advantages or self.has_token_advantages),
+                "twice"
+            )
+        if self.normalize_advantages and (self.whiten_advantages or self.has_token_advantages):
+            yield (
                 "--normalize-advantages needs one advantage per completion, but here each token has its own; use "
-                "--whiten-advantages",
-            ),
-            (
-                self.loss in _OF_ROWS and self.aggregation != "sequence_mean",
-                f"{loss} has one value per completion: it needs --aggregation sequence_mean, not {self.aggregation}",
-            ),
-            (
-                self.loss in _OF_ROWS and self.has_token_advantages,
-                f"{loss} needs one advantage per completion, not one per token",
-            ),
-            (
-                self.loss in _OF_ROWS and self.top_entropy_share < 1,
-                f"--top-entropy-share selects tokens, but {loss} has one value per completion",
-            ),
-            (
-                self.kl_in == "reward" and self.kl_estimator in ("k1+", "k3+", "k3_corrected") and self.kl_coef > 0,
-                f"--kl-estimator {self.kl_estimator} changes only the gradient of the KL, and --kl-in reward has none",
-            ),
-            (
-                self.kl_in == "reward" and self.kl_estimator == "full" and self.kl_coef > 0,
-                "--kl-estimator full is for --kl-in loss: a reward depends only on the sampled tokens",
-            ),
-            (
-                self.kl_target is not None and self.kl_coef == 0,
-                "--kl-target adapts --kl-coef, whose initial value must be above 0",
-            ),
-            (
-                self.reference_refresh_steps > 0 and not self.has_reference,
-                "--reference-refresh-steps replaces the reference, but with --kl-coef 0 there is none",
-            ),
-            (
-                self.reference_decay < 1 and not self.has_reference,
-                "--reference-decay moves the reference, but with --kl-coef 0 there is none",
-            ),
-            (
-                self.reference_refresh_steps > 0 and self.reference_decay < 1,
-                "--reference-refresh-steps and --reference-decay both change the reference: choose one",
-            ),
-            *self._without_effect(),
-        ]
+                "--whiten-advantages"
+            )
+        if self.loss in _OF_ROWS and self.aggregation != "sequence_mean":
+            yield f"{loss} has one value per completion: it needs --aggregation sequence_mean, not {self.aggregation}"
+        if self.loss in _OF_ROWS and self.has_token_advantages:
+            yield f"{loss} needs one advantage per completion, not one per token"
+        if self.loss in _OF_ROWS and self.top_entropy_share < 1:
+            yield f"--top-entropy-share selects tokens, but {loss} has one value per completion"
+        if self.kl_in == "reward" and self.kl_estimator in ("k1+", "k3+", "k3_corrected") and self.kl_coef > 0:
+            yield f"--kl-estimator {self.kl_estimator} changes only the gradient of the KL, and --kl-in reward has none"
+        if self.kl_in == "reward" and self.kl_estimator == "full" and self.kl_coef > 0:
+            yield "--kl-estimator full is for --kl-in loss: a reward depends only on the sampled tokens"
+        if self.kl_target is not None and self.kl_coef == 0:
+            yield "--kl-target adapts --kl-coef, whose initial value must be above 0"
+        if self.reference_refresh_steps > 0 and not self.has_reference:
+            yield "--reference-refresh-steps replaces the reference, but with --kl-coef 0 there is none"
+        if self.reference_decay < 1 and not self.has_reference:
+            yield "--reference-decay moves the reference, but with --kl-coef 0 there is none"
+        if self.reference_refresh_steps > 0 and self.reference_decay < 1:
+            yield "--reference-refresh-steps and --reference-decay both change the reference: choose one"
+        yield from self._without_effect()
 
-    def _without_effect(self) -> list[tuple[bool, str]]:
-        """Settings that were changed but have no effect, which points to a misunderstanding."""
+    def _without_effect(self) -> Iterator[str]:
+        """Yields messages for settings that were changed but have no effect, which points to a misunderstanding."""
         needs = {
             "cispo_cap": (self.loss == "cispo", "--loss cispo"),
             "sapo_tau_positive": (self.loss == "sapo", "--loss sapo"),
@@ -252,10 +224,6 @@ class ObjectiveConfig(Section):
             "entropy_coef_step": (self.entropy_target is not None, "--entropy-target"),
         }
         fields = type(self).model_fields
-        return [
-            (
-                name in fields and getattr(self, name) != fields[name].default and not holds,
-                f"--{name.replace('_', '-')} has no effect without {what}",
-            )
-            for name, (holds, what) in needs.items()
-        ]
+        for name, (holds, what) in needs.items():
+            if name in fields and getattr(self, name) != fields[name].default and not holds:
+                yield f"--{name.replace('_', '-')} has no effect without {what}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -55,29 +56,21 @@ class PPOConfig(RLConfig):
         """True: each token has its own advantage."""
         return True
 
-    def _contradictions(self) -> list[tuple[bool, str]]:
-        return [
-            *super()._contradictions(),
-            (
-                self.critic == "shared" and self.critic_model is not None,
-                f"--critic-model {self.critic_model} is for --critic own; a shared critic uses the policy's backbone",
-            ),
-            (
-                self.critic == "own" and self.value_coef != 1,
+    def _contradictions(self) -> Iterator[str]:
+        yield from super()._contradictions()
+        if self.critic == "shared" and self.critic_model is not None:
+            yield f"--critic-model {self.critic_model} is for --critic own; a shared critic uses the policy's backbone"
+        if self.critic == "own" and self.value_coef != 1:
+            yield (
                 f"--value-coef {self.value_coef:g} weights the value loss of --critic shared; for --critic own set "
-                "--critic-lr",
-            ),
-            (
-                self.gae_lambda_alpha is not None and self.gae_lambda != type(self).model_fields["gae_lambda"].default,
-                "--gae-lambda-alpha and --gae-lambda both set lambda: choose one",
-            ),
-            (
-                self.loss == "a_star",
-                "--loss a_star uses the optimal value and no critic: it is for r1lite grpo",
-            ),
-            (
-                self.critic_warmup_steps >= self.steps,
+                "--critic-lr"
+            )
+        if self.gae_lambda_alpha is not None and self.gae_lambda != type(self).model_fields["gae_lambda"].default:
+            yield "--gae-lambda-alpha and --gae-lambda both set lambda: choose one"
+        if self.loss == "a_star":
+            yield "--loss a_star uses the optimal value and no critic: it is for r1lite grpo"
+        if self.critic_warmup_steps >= self.steps:
+            yield (
                 f"--critic-warmup-steps {self.critic_warmup_steps} must be < --steps {self.steps}: the policy would "
-                "never be trained",
-            ),
-        ]
+                "never be trained"
+            )

@@ -11,13 +11,13 @@ recipe's learning rate, which is for one update per rollout, is divided by the s
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from r1lite.errors import UserError
+from verifiers.core import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -519,11 +519,8 @@ def preset_values(name: str, stage: str) -> dict[str, Any]:
     """The settings of a preset. Raises ValueError if the name is unknown or the preset is for another stage."""
     preset = PRESETS.get(name)
     if preset is None:
-        near = difflib.get_close_matches(name, PRESETS, 1)
-        raise ValueError(
-            f"--preset '{name}' is unknown; "
-            + (f"did you mean '{near[0]}'?" if near else f"known: {', '.join(sorted(PRESETS))}")
-        )
+        hint = did_you_mean(name, PRESETS, f"known: {', '.join(sorted(PRESETS))}")
+        raise ValueError(f"--preset '{name}' is unknown; {hint}")
     if preset.stage != stage:
         raise ValueError(f"--preset {name} is for r1lite {preset.stage}, not for r1lite {stage}")
     return preset.values

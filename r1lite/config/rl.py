@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -85,73 +86,61 @@ class RLConfig(PlanningConfig, RolloutConfig, TrainConfig, ObjectiveConfig):
         config.__pydantic_fields_set__.intersection_update(values)
         return config
 
-    def _contradictions(self) -> list[tuple[bool, str]]:
-        return [
-            *super()._contradictions(),
-            (
-                self.max_staleness > 0 and (self.dynamic_sampling or self.curriculum),
+    def _contradictions(self) -> Iterator[str]:
+        yield from super()._contradictions()
+        if self.max_staleness > 0 and (self.dynamic_sampling or self.curriculum):
+            yield (
                 f"--max-staleness {self.max_staleness} samples before the last step is scored, but "
-                f"{'--dynamic-sampling' if self.dynamic_sampling else '--curriculum'} chooses problems from its scores",
-            ),
-            (
-                self.max_staleness > 0 and self.importance == "off" and self.ratio_to == "old",
+                f"{'--dynamic-sampling' if self.dynamic_sampling else '--curriculum'} chooses problems from its scores"
+            )
+        if self.max_staleness > 0 and self.importance == "off" and self.ratio_to == "old":
+            yield (
                 f"--max-staleness {self.max_staleness} learns from tokens of earlier weights, but --importance off "
-                "treats them as tokens of the newest weights: use --importance token, or --ratio-to engine",
-            ),
-            *self._interruptions(),
-            (
-                self.retire_solved is not None and (self.curriculum or self.max_staleness > 0),
+                "treats them as tokens of the newest weights: use --importance token, or --ratio-to engine"
+            )
+        yield from self._interruptions()
+        if self.retire_solved is not None and (self.curriculum or self.max_staleness > 0):
+            yield (
                 f"--retire-solved chooses problems by the pass rates of the last steps; "
-                f"{'so does --curriculum: choose one' if self.curriculum else '--max-staleness samples before them'}",
-            ),
-            (
-                self.dynamic_sampling and self.group_size < 2,
-                "--dynamic-sampling skips groups whose rewards are all equal, and a group of one always is",
-            ),
-            (
-                self.minibatches > self.prompts_per_step,
+                f"{'so does --curriculum: choose one' if self.curriculum else '--max-staleness samples before them'}"
+            )
+        if self.dynamic_sampling and self.group_size < 2:
+            yield "--dynamic-sampling skips groups whose rewards are all equal, and a group of one always is"
+        if self.minibatches > self.prompts_per_step:
+            yield (
                 f"--minibatches must be <= --prompts-per-step = {self.prompts_per_step}, got {self.minibatches}: "
-                "a group is never split",
-            ),
-            (
-                self.stop_kl is not None and self.updates_per_rollout * self.minibatches == 1,
+                "a group is never split"
+            )
+        if self.stop_kl is not None and self.updates_per_rollout * self.minibatches == 1:
+            yield (
                 f"--stop-kl {self.stop_kl} ends a step's updates early, but a step has only one update: set "
-                "--updates-per-rollout or --minibatches above 1",
-            ),
-            (
-                self.stop_kl_to == "reference" and (self.stop_kl is None or self.kl_coef == 0),
-                "--stop-kl-to reference needs --stop-kl, and a reference: --kl-coef above 0",
-            ),
-            (
-                self.loss == "reinforce" and self.updates_per_rollout * self.minibatches > 1,
+                "--updates-per-rollout or --minibatches above 1"
+            )
+        if self.stop_kl_to == "reference" and (self.stop_kl is None or self.kl_coef == 0):
+            yield "--stop-kl-to reference needs --stop-kl, and a reference: --kl-coef above 0"
+        if self.loss == "reinforce" and self.updates_per_rollout * self.minibatches > 1:
+            yield (
                 f"--loss reinforce learns only from samples of the current policy, but --updates-per-rollout "
                 f"{self.updates_per_rollout} and --minibatches {self.minibatches} update the policy several times: use "
-                "--loss clip",
-            ),
-        ]
+                "--loss clip"
+            )
 
-    def _interruptions(self) -> list[tuple[bool, str]]:
+    def _interruptions(self) -> Iterator[str]:
         after, phrase = self.interrupt_thinking_after, self.interruption_phrase
-        return [
-            (
-                after is None and phrase != INTERRUPTION_PHRASE,
-                "--interruption-phrase has no effect without --interrupt-thinking-after",
-            ),
-            (
-                after is not None and after >= self.max_completion_tokens,
+        if after is None and phrase != INTERRUPTION_PHRASE:
+            yield "--interruption-phrase has no effect without --interrupt-thinking-after"
+        if after is not None and after >= self.max_completion_tokens:
+            yield (
                 f"--interrupt-thinking-after must be < --max-completion-tokens = {self.max_completion_tokens}, got "
-                f"{after}: otherwise no tokens are left for the answer",
-            ),
-            (
-                THINKING_END not in phrase,
-                f"--interruption-phrase {phrase!r} must contain {THINKING_END}, which ends the thinking",
-            ),
-            (
-                after is not None and self.stop_text is not None and self.stop_text in phrase,
+                f"{after}: otherwise no tokens are left for the answer"
+            )
+        if THINKING_END not in phrase:
+            yield f"--interruption-phrase {phrase!r} must contain {THINKING_END}, which ends the thinking"
+        if after is not None and self.stop_text is not None and self.stop_text in phrase:
+            yield (
                 f"--interruption-phrase contains --stop-text {self.stop_text!r}, which would end the completion before "
-                "its answer",
-            ),
-        ]
+                "its answer"
+            )
 
 
 class GRPOConfig(RLConfig):
@@ -188,41 +177,29 @@ class GRPOConfig(RLConfig):
             raise ValueError("--advantage gae needs a critic: r1lite ppo has one")
         return named("advantage", advantage, ESTIMATOR_NAMES)
 
-    def _contradictions(self) -> list[tuple[bool, str]]:
+    def _contradictions(self) -> Iterator[str]:
         kl_in_reward = self.kl_in == "reward" and self.kl_coef > 0
-        return [
-            *super()._contradictions(),
-            (
-                self.advantage == "maxrl" and kl_in_reward,
-                "--advantage maxrl needs rewards >= 0, and --kl-in reward can make them negative; use --kl-in loss",
-            ),
-            (
-                self.advantage == "gdpo" and kl_in_reward,
-                "--advantage gdpo normalises the terms of the reward formula, and the KL isn't one; use --kl-in loss",
-            ),
-            (
-                self.advantage == "pass_at_k" and self.advantage_k > self.group_size,
-                f"--advantage-k {self.advantage_k} is more than --group-size {self.group_size} completions",
-            ),
-            (
-                (self.loss == "a_star") != (self.advantage == "a_star"),
+        yield from super()._contradictions()
+        if self.advantage == "maxrl" and kl_in_reward:
+            yield "--advantage maxrl needs rewards >= 0, and --kl-in reward can make them negative; use --kl-in loss"
+        if self.advantage == "gdpo" and kl_in_reward:
+            yield "--advantage gdpo normalises the terms of the reward formula, and the KL isn't one; use --kl-in loss"
+        if self.advantage == "pass_at_k" and self.advantage_k > self.group_size:
+            yield f"--advantage-k {self.advantage_k} is more than --group-size {self.group_size} completions"
+        if (self.loss == "a_star") != (self.advantage == "a_star"):
+            yield (
                 "--loss a_star and --advantage a_star belong together: the loss fits log-ratios to rewards minus the "
-                "optimal value",
-            ),
-            (
-                self.advantage != "pass_at_k" and self.advantage_k != type(self).model_fields["advantage_k"].default,
-                "--advantage-k has no effect without --advantage pass_at_k",
-            ),
-            (
-                self.value_samples > 0 and (self.reference_refresh_steps > 0 or self.reference_decay < 1),
+                "optimal value"
+            )
+        if self.advantage != "pass_at_k" and self.advantage_k != type(self).model_fields["advantage_k"].default:
+            yield "--advantage-k has no effect without --advantage pass_at_k"
+        if self.value_samples > 0 and (self.reference_refresh_steps > 0 or self.reference_decay < 1):
+            yield (
                 f"--value-samples {self.value_samples} are sampled from the initial reference, which "
-                "--reference-refresh-steps and --reference-decay replace; use 0, which takes the group's own rewards",
-            ),
-            (
-                self.advantage != "a_star" and self.value_beta != type(self).model_fields["value_beta"].default,
-                "--value-beta has no effect without --advantage a_star",
-            ),
-        ]
+                "--reference-refresh-steps and --reference-decay replace; use 0, which takes the group's own rewards"
+            )
+        if self.advantage != "a_star" and self.value_beta != type(self).model_fields["value_beta"].default:
+            yield "--value-beta has no effect without --advantage a_star"
 
     @property
     def has_token_advantages(self) -> bool:

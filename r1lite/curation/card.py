@@ -22,9 +22,7 @@ def card(manifest: Mapping[str, Any], folder: Path) -> str:
     for name in (REJECTED, PAIRS, PROBLEMS):  # `datasets` reads only files of one type from a folder
         written = (folder / name).exists() and (folder / name).stat().st_size
         if written and Path(name).suffix == Path(data["file"]).suffix:
-            configs.append(
-                {"config_name": Path(name).stem, "data_files": [{"split": "train", "path": name}]},
-            )
+            configs.append({"config_name": Path(name).stem, "data_files": [{"split": "train", "path": name}]})
     head = front(
         {
             "configs": configs,

@@ -20,6 +20,7 @@ from r1lite.curation.passes import Job, Open, Passes
 from r1lite.curation.scan import DECONTAMINATE, Plan, outcome, verifier_options
 from r1lite.errors import RunError, UserError
 from r1lite.run.files import read_json, write_json, write_text
+from r1lite.scoring.scorer import describe
 from verifiers.rows import completion_of
 
 WORK, MANIFEST, CARD = "work", "manifest.json", "README.md"
@@ -84,7 +85,8 @@ def curate(
         raise RunError(f"{work}: {error}; fix this, then continue with --resume --out {folder}") from error
     try:
         index.load(len(blocks))
-        _choose(index, config, plan)
+        for choose in _choices(config, plan).values():
+            choose(index)
         _refuse_empty(index, plan)
         data = emit.write_rows(index, folder, config.file_type, keep_rejects=plan.keep_rejects and config.keep_rejects)
         pairs = emit.write_pairs(index, folder, config.pairs, config.format) if config.pairs else None
@@ -96,7 +98,7 @@ def curate(
         ) from error
     finally:
         index.close()
-    write_json(folder / "reward.json", _reward(plan))
+    write_json(folder / "reward.json", describe(plan.reward()))
     write_text(folder / CARD, card(manifest, folder))
     write_json(folder / MANIFEST, manifest)  # last, because the manifest marks a finished folder
     shutil.rmtree(work)
@@ -118,17 +120,20 @@ def _same_source(plan: Plan, work: Path) -> None:
         raise UserError(f"--resume: the files of {plan.source.location} have changed since this set was begun")
 
 
-def _choose(index: Index, config: CurationConfig, plan: Plan) -> None:
+def _choices(config: CurationConfig, plan: Plan) -> dict[str, Callable[[Index], None]]:
+    """The steps of the second pass that are used, in order."""
+    made: dict[str, Callable[[Index], None]] = {}
     if config.dedup != "none":
-        index.drop_exact()
+        made[EXACT] = Index.drop_exact
     if plan.near:
-        index.drop_near(config.near_threshold)
+        made[NEAR] = lambda index: index.drop_near(config.near_threshold)
     if config.difficulty_window:
-        index.keep_difficulty(config.pass_rate_above, config.pass_rate_below)
-    if config.per_problem is not None:
-        index.keep_per_problem(config.per_problem, config.choose)
-    if config.max_rows is not None:
-        index.keep_rows(config.max_rows, config.seed)
+        made[DIFFICULTY] = lambda index: index.keep_difficulty(config.pass_rate_above, config.pass_rate_below)
+    if (each := config.per_problem) is not None:
+        made[PER_PROBLEM] = lambda index: index.keep_per_problem(each, config.choose)
+    if (most := config.max_rows) is not None:
+        made[MAX_ROWS] = lambda index: index.keep_rows(most, config.seed)
+    return made
 
 
 def _refuse_empty(index: Index, plan: Plan) -> None:
@@ -171,16 +176,6 @@ def _steps(index: Index, plan: Plan, *used: str) -> list[dict[str, Any]]:
     return found
 
 
-def _used(config: CurationConfig, plan: Plan) -> list[str]:
-    return [
-        *([EXACT] if config.dedup != "none" else []),
-        *([NEAR] if plan.near else []),
-        *([DIFFICULTY] if config.difficulty_window else []),
-        *([PER_PROBLEM] if config.per_problem is not None else []),
-        *([MAX_ROWS] if config.max_rows is not None else []),
-    ]
-
-
 def _manifest(
     index: Index,
     plan: Plan,
@@ -191,7 +186,7 @@ def _manifest(
     pairs: int | None,
 ) -> dict[str, Any]:
     """The manifest's content. It contains no times, so that the same work gives the same bytes."""
-    steps = _steps(index, plan, *_used(config, plan))
+    steps = _steps(index, plan, *_choices(config, plan))
     examples: dict[str, list[dict[str, Any]]] = {}
     for fate, reason, seq, problem_id, detail, written in index.examples(_EXAMPLES):
         text = completion_of(index.line(seq)) if written else None
@@ -242,15 +237,4 @@ def _verifiers(plan: Plan) -> dict[str, Any]:
         for link in links
         if link.verifier is not None
         for name, version in link.verifier.versions.items()
-    }
-
-
-def _reward(plan: Plan) -> dict[str, Any]:
-    reward = plan.reward()
-    low, high = reward.range
-    return {
-        "formula": reward.formula,
-        "options": reward.options,
-        "versions": dict(reward.versions),
-        "range": [low, high],
     }

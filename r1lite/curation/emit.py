@@ -8,8 +8,9 @@ problems.jsonl                 pass rates
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +60,7 @@ def _lines(index: Index, which: str) -> Iterator[str]:
                 at, file = block, outcome(index.folder, block)[0].open("rb")
             assert file is not None
             file.seek(offset)
-            more: dict[str, Any] = {
-                "num_samples": n,
-                "num_correct": c or 0,
-                "pass_rate": c / n if n else None,
-            }
+            more: dict[str, Any] = {"num_samples": n, "num_correct": c or 0, "pass_rate": c / n if n else None}
             if fate:
                 more |= {"rejected_by": index.steps[fate - 1], "reason": reason, "detail": detail}
             yield f"{file.read(size - 2).decode()}, {as_line(more)[1:]}\n"  # without its brace and line end
@@ -84,8 +81,7 @@ def _write_parquet(path: Path, lines: Iterator[str]) -> None:
     writer: Any = None
     schema = parquet_schema()
     try:
-        for batch in _batches(lines, _PARQUET_ROWS):
-            rows = [json.loads(line) for line in batch]
+        while rows := [json.loads(line) for line in itertools.islice(lines, _PARQUET_ROWS)]:
             if writer is None:
                 names = [*rows[0]]
                 schema = pyarrow.schema([schema.field(name) for name in names])
@@ -196,19 +192,5 @@ def write_problems(index: Index, folder: Path) -> dict[str, Any]:
     return {"problems": count, "problems_unscored": unscored, "pass_rates": histogram}
 
 
-def _powers(n: int) -> Iterator[int]:
-    k = 1
-    while k <= n:
-        yield k
-        k *= 2
-
-
-def _batches(lines: Iterator[str], size: int) -> Iterator[Sequence[str]]:
-    batch = []
-    for line in lines:
-        batch.append(line)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+def _powers(n: int) -> list[int]:
+    return [1 << k for k in range(n.bit_length())]

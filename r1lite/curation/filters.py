@@ -7,10 +7,9 @@ Your function is called with a Candidate and its options, and returns None to ke
 
 from __future__ import annotations
 
-import difflib
 import functools
-import importlib
 import inspect
+import pkgutil
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 from r1lite.curation.rows import Candidate
 from r1lite.errors import UserError
 from verifiers import VERIFIERS, Reward
+from verifiers.core import did_you_mean
 from verifiers.segments import thinking
 
 # Default of `min`, the lowest score that passes, for verifiers as filters.
@@ -134,8 +134,7 @@ def _filter(spec: str, correct: Reward, known: Mapping[str, Mapping[str, Any]]) 
         return Filter(name, options, _bound(spec, _own(name), options), spec=spec)
     if name not in VERIFIERS and name not in known:
         names = ["correct", *FILTERS, *VERIFIERS]
-        near = difflib.get_close_matches(name, names, 1)
-        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}."
+        hint = did_you_mean(name, names, f"known: {', '.join(names)}.")
         raise UserError(f"unknown filter '{name}'; {hint} (your own: 'module:function')")
     lowest = options.pop("min", _LOWEST.get(name, 1.0))
     if not isinstance(lowest, int | float) or not 0 <= lowest <= 1:
@@ -144,13 +143,7 @@ def _filter(spec: str, correct: Reward, known: Mapping[str, Mapping[str, Any]]) 
         raise UserError(f"'{name}' is already the filter 'correct'")
     given = {**known.get(name, {}), **options}
     reward = Reward(name, options={name: given} if given else None)
-    return Filter(
-        name,
-        {"min": lowest, **given},
-        functools.partial(_verified, name=name, lowest=lowest),
-        reward,
-        spec,
-    )
+    return Filter(name, {"min": lowest, **given}, functools.partial(_verified, name=name, lowest=lowest), reward, spec)
 
 
 def parse(spec: str) -> tuple[str, dict[str, Any]]:
@@ -194,9 +187,8 @@ def _bound(spec: str, function: Callable[..., Any], options: Mapping[str, Any]) 
 
 
 def _own(name: str) -> Callable[..., Any]:
-    module_name, _, attribute = name.partition(":")
     try:
-        found: object = functools.reduce(getattr, attribute.split("."), importlib.import_module(module_name))
+        found: object = pkgutil.resolve_name(name)
     except Exception as error:  # importing a user's module can raise anything
         raise UserError(f"'{name}': {type(error).__name__}: {error}") from error
     if not callable(found):

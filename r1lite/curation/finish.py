@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from r1lite.config import OF_THE_COMMAND, CurationConfig, dump, read_saved, trust, validated
+from r1lite.config import OF_THE_COMMAND, CurationConfig, dump, read_saved, refuse_changes, trust, validated
 from r1lite.curation.curate import CARD, MANIFEST, WORK, Curated, curate
 from r1lite.curation.emit import PAIRS
 from r1lite.curation.hub import push
 from r1lite.curation.on_ray import open_nodes
 from r1lite.curation.passes import Open
-from r1lite.curation.planning import default_workers, evaluation_sets, make_plan, task_of, version_warnings
+from r1lite.curation.planning import evaluation_sets, make_plan, task_of, version_warnings
 from r1lite.curation.rewrite import FOLDER as REWRITTEN
 from r1lite.curation.rewrite import Rewrite, Rewriter, rewrite_all
 from r1lite.curation.scan import Plan
@@ -27,10 +27,10 @@ from r1lite.errors import UserError
 from r1lite.report import report_at_end
 from r1lite.run.display import Display
 from r1lite.run.ending import ending
-from r1lite.run.environment import read_environment
-from r1lite.run.run_dir import RunDir, check_begun, claim_path, newest_path
+from r1lite.run.run_dir import RunDir, claim_path, path_to_resume
 from r1lite.run.signals import StopSignal
 from verifiers.commands.storage import is_remote
+from verifiers.cores import available
 from verifiers.on_ray import Resources
 
 C = TypeVar("C", bound=CurationConfig)
@@ -72,12 +72,7 @@ def finish(
         source = rewrite_all(plan, folder, rewriting.name, functools.partial(workers, make), display.progress)
         plan = dataclasses.replace(plan, source=source)
     made = curate(
-        plan,
-        config,
-        run_dir.path,
-        workers=_workers(config, display, plan),
-        start=start,
-        progress=display.progress,
+        plan, config, run_dir.path, workers=_workers(config, display, plan), start=start, progress=display.progress
     )
     display.finish()
     report(config, made, display)
@@ -89,7 +84,7 @@ def finish(
 def _workers(config: CurationConfig, display: Display, plan: Plan) -> Open:
     """Opens the workers that verify and compare blocks."""
     if config.on == "local":
-        return functools.partial(open_workers, workers=config.workers or default_workers())
+        return functools.partial(open_workers, workers=config.workers or available())
     return functools.partial(open_nodes, plan=plan, on=config.on, resources=Resources(config.workers), say=display.say)
 
 
@@ -186,18 +181,10 @@ def with_absolute_paths(config: C) -> C:
 
 def resumed(config: C) -> C:
     """The configuration that a run began with. Raises UserError if a setting was changed that can't change."""
-    path = Path(config.out).expanduser() if config.out is not None else newest_path(config.stage)
-    check_begun(path)
-    if read_environment(path)["stage"] not in (None, config.stage):
-        raise UserError(f"--resume: {path} is a run of r1lite {read_environment(path)['stage']}, not {config.stage}")
+    path = path_to_resume(config.out, config.stage)
     saved = read_saved(path / "config.yaml", type(config))
     given = config.model_dump(include=set(config.model_fields_set))
     trust.check(saved, path / "config.yaml", said=given, trust=config.trust)
-    for key, value in given.items():
-        if key not in OF_THE_COMMAND | _MAY_CHANGE and value != saved.get(key):
-            raise UserError(
-                f"--resume: --{key.replace('_', '-')} is {saved.get(key)} in {path} and can't become {value}; "
-                "omit it, or start a new run"
-            )
+    refuse_changes(path, saved, given, _MAY_CHANGE)
     kept = {key: value for key, value in given.items() if key in OF_THE_COMMAND | _MAY_CHANGE}
     return validated(type(config), {**saved, **kept, "out": str(path)}, recipe=f"{path}/config.yaml")

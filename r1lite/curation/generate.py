@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from r1lite.config import CurationConfig
 from r1lite.curation.finish import Rewriting, done_already, finish, with_absolute_paths
 from r1lite.curation.planning import checked, evaluation_sets, make_plan, refuse_training_set
-from r1lite.curation.rows import Provenance
+from r1lite.curation.rows import Provenance, problem_columns
 from r1lite.curation.sources import SAMPLES, Source, model_hash, open_source, write_about
 from r1lite.errors import UserError
 from r1lite.rl.sampling import completion_seed
@@ -29,7 +29,7 @@ from r1lite.tasks import prompts as templates
 from r1lite.training.resolve import resolve_config
 from r1lite.training.setup import Loaded, Setup, open_run
 from r1lite.types import Prompt
-from verifiers import Completion, Problem
+from verifiers import Completion
 
 C = TypeVar("C", bound=CurationConfig)
 _PART = 32  # problems in a part
@@ -108,7 +108,10 @@ def sample(
     def part(number: int) -> slice:
         return slice(starts[number], starts[number] + _PART)
 
-    calls = ((_prompts(asked[part(number)]), _seeds(asked[part(number)], config)) for number in missing)
+    calls = (
+        ([prompt.token_ids for prompt in asked[part(number)]], _seeds(asked[part(number)], config))
+        for number in missing
+    )
     done = len(paths) - len(missing)
     setup.display.start("sampling", len(paths))
     for place, groups in each(setup.engine, calls, sampling):
@@ -122,10 +125,6 @@ def sample(
         done += 1
         setup.display.progress(done)
     setup.display.finish()
-
-
-def _prompts(asked: Sequence[Prompt]) -> list[tuple[int, ...]]:
-    return [prompt.token_ids for prompt in asked]
 
 
 def _seeds(asked: Sequence[Prompt], config: CurationConfig) -> list[list[int]]:
@@ -153,18 +152,6 @@ def rows(
                 "num_prompt_tokens": len(prompt.token_ids),
                 "num_tokens": len(completion.token_ids),
             }
-
-
-def problem_columns(problem: Problem) -> dict[str, Any]:
-    """The columns of a problem that are needed to verify its completions again."""
-    return {
-        "problem_id": problem.id,
-        "question": problem.prompt,
-        "gold": problem.answer,
-        "language": problem.language,
-        "tests": None if problem.tests is None else dict(problem.tests),
-        "meta": dict(problem.meta),
-    }
 
 
 def provenance(config: CurationConfig, setup: Setup, stop_text: str | None) -> Provenance:

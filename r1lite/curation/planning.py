@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -174,8 +173,3 @@ def version_warnings(plan: Plan) -> list[str]:
         for name, version in sorted(before.items())
         if name in now and now[name] != version
     ]
-
-
-def default_workers() -> int:
-    """One per core that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.curation.passes import Do
-from r1lite.curation.rows import Candidate
+from r1lite.curation.rows import Candidate, problem_columns
 from r1lite.curation.scan import Plan
 from r1lite.curation.sources import Block, Source, candidate, read_block
 from r1lite.run.files import clear_parts, replaced_file
@@ -85,10 +85,7 @@ class Rewriter:
     def __call__(self, number: int, block: Block) -> None:
         """Writes the part of a block."""
         path = _part(self._folder, number)
-        with (
-            replaced_file(path, alone=False) as aside,
-            open(aside, "w", encoding="utf-8", errors="replace") as file,
-        ):
+        with replaced_file(path, alone=False) as aside, open(aside, "w", encoding="utf-8", errors="replace") as file:
             for row in _rewritten(self._source, block, self._name, self._rewrite, self._scorer):
                 file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
 
@@ -156,16 +153,11 @@ def _read(row: Any, where: str, source: Source) -> Candidate | str:
 
 
 def _row(item: Candidate, score: Score, text: str | None, name: str, best: float) -> dict[str, Any]:
-    problem, provenance, prefill = item.problem, item.provenance, item.completion.prefill
+    provenance, prefill = item.provenance, item.completion.prefill
     if text is not None:
         text = text.removeprefix(prefill)  # the row's prompt contains it
     return {
-        "problem_id": problem.id,
-        "question": problem.prompt,
-        "gold": problem.answer,
-        "language": problem.language,
-        "tests": None if problem.tests is None else dict(problem.tests),
-        "meta": dict(problem.meta),
+        **problem_columns(item.problem),
         "sample": item.sample,
         "step": item.step,
         "prompt": item.prompt,

@@ -65,6 +65,18 @@ class Candidate:
         return len(self.completion.text.split()) if self.num_tokens is None else self.num_tokens
 
 
+def problem_columns(problem: Problem) -> dict[str, Any]:
+    """The columns of a problem that are needed to verify its completions again."""
+    return {
+        "problem_id": problem.id,
+        "question": problem.prompt,
+        "gold": problem.answer,
+        "language": problem.language,
+        "tests": None if problem.tests is None else dict(problem.tests),
+        "meta": dict(problem.meta),
+    }
+
+
 def problem_key(problem: Problem) -> str:
     """A hash of the problem: 16 hex digits."""
     text = f"{problem.id}\x1f{problem.prompt}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -144,7 +145,8 @@ class Scanner:
         place, signatures = 0, Signatures()
         # Contexts exit in reverse order, so the index is written last.
         with _replaced(index_path) as index, _replaced(rows_path) as rows:
-            for batch in _batches(read_block(block)):
+            items = read_block(block)
+            while batch := list(itertools.islice(items, _BATCH)):
                 records = []
                 for record, line, found in self._decide(batch):
                     if line is not None:
@@ -275,17 +277,6 @@ def _unreadable(why: str) -> Record:
 def _storable(text: str) -> str:
     """The text without lone surrogates (possible in file names and verdict details), which SQLite rejects."""
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _batches(items: Iterator[tuple[str, Any]]) -> Iterator[list[tuple[str, Any]]]:
-    batch = []
-    for item in items:
-        batch.append(item)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def _number(*texts: str) -> int:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from verifiers.cores import available
+
 _WITH_TORCH = ("torchvision", "torchaudio", "torchcodec")
 _FREE_GIB = 5.0
 _IMPORT_TIMEOUT_S = 120.0
@@ -34,10 +36,8 @@ def examine(folder: Path) -> list[Line]:
 
 
 def _python() -> Iterable[Line]:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    yield Line(
-        "ok", "python", f"{platform.python_version()} on {platform.system()} {platform.machine()}, {cores} cores"
-    )
+    system = f"{platform.system()} {platform.machine()}, {available()} cores"
+    yield Line("ok", "python", f"{platform.python_version()} on {system}")
 
 
 def _torch() -> Iterable[Line]:

@@ -74,7 +74,7 @@ def _unscored(run: Record) -> Iterable[Finding]:
             "learnt from unscored completions, and if the verifier fails on hard ones, the run learns a biased task.",
         )
     counts: dict[str, list[int]] = {}
-    for line in run.last.lines if run.metrics else ():
+    for line in run.last.lines:
         for name, reasons in (line.get("reasons") or {}).items():
             slow, total = counts.setdefault(name, [0, 0])
             late = sum(count for reason, count in reasons.items() if "timeout" in reason or reason == "too_slow")
@@ -91,7 +91,7 @@ def _unscored(run: Record) -> Iterable[Finding]:
 
 
 def _truncated(run: Record) -> Iterable[Finding]:
-    share = run.last.mean("truncated") if run.metrics else None
+    share = run.last.mean("truncated")
     if share is None or share < 0.5:
         return
     limit, before = run.config.get("max_completion_tokens"), run.first.mean("truncated")
@@ -108,8 +108,6 @@ def _truncated(run: Record) -> Iterable[Finding]:
 
 
 def _no_signal(run: Record) -> Iterable[Finding]:
-    if not run.metrics:
-        return
     share, accuracy = run.last.mean("groups_without_signal"), run.last.mean("accuracy")
     at_first, accuracy_first = run.first.mean("groups_without_signal"), run.first.mean("accuracy")
     # With a critic, groups aren't compared, and distillation has no rewards.
@@ -171,8 +169,6 @@ def _hacked(run: Record) -> Iterable[Finding]:
 
 
 def _mismatch(run: Record) -> Iterable[Finding]:
-    if not run.metrics:
-        return
     exact = run.config.get("dtype") == "float32" or str(run.config.get("device")).startswith("cpu")
     kl, largest = run.last.mean("mismatch_kl"), run.whole.highest("mismatch_logprob_max")
     limit = 0.01 if exact else 3.0
@@ -189,7 +185,7 @@ def _mismatch(run: Record) -> Iterable[Finding]:
 
 
 def _clipped(run: Record) -> Iterable[Finding]:
-    low, high = (run.last.mean(key) if run.metrics else None for key in ("clipped_low", "clipped_high"))
+    low, high = run.last.mean("clipped_low"), run.last.mean("clipped_high")
     if low is not None and high is not None and low + high > 0.3:
         yield Finding(
             "clipped",
@@ -320,8 +316,6 @@ def _entropy(run: Record) -> Iterable[Finding]:
 
 
 def _kl(run: Record) -> Iterable[Finding]:
-    if not run.metrics:
-        return
     kl, moved = run.last.mean("kl"), run.whole.highest("policy_kl")
     if run.config.get("kl_coef") and kl is not None and kl > 0.5:
         target = run.config.get("kl_target")
@@ -420,18 +414,8 @@ CHECKS: tuple[Callable[[Record], Iterable[Finding]], ...] = (
 # Causes that explain other findings: only the cause is reported.
 _EXPLAINS = {
     "learning_rate": (
-        "truncated",
-        "no_signal",
-        "hacked",
-        "collapsed",
-        "flat",
-        "entropy_collapse",
-        "entropy_blowup",
-        "kl_blowup",
-        "clipped",
-        "length_collapse",
-        "language_collapse",
-        "overfit",
+        *("truncated", "no_signal", "hacked", "collapsed", "flat", "entropy_collapse", "entropy_blowup", "kl_blowup"),
+        *("clipped", "length_collapse", "language_collapse", "overfit"),
     ),
     "collapsed": ("overfit", "no_signal"),
     "hacked": ("flat",),

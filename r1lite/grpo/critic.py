@@ -20,7 +20,7 @@ from r1lite.grpo.minibatch import RolloutBatch
 from r1lite.hub.revisions import pinned
 from r1lite.model import varlen
 from r1lite.model.batch import MicroBatch
-from r1lite.model.mapped import read_model, sharing_copy
+from r1lite.model.mapped import read_model, sharing_copy, wide
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.policy import Policy
 from r1lite.model.sharding import put_into
@@ -231,7 +231,7 @@ def _loaded(config: PPOConfig, tokenizer: Any, *, sharing: bool) -> tuple[Any, T
             f"--critic-model {config.critic_model} has {rows} token embeddings, but the policy's tokenizer has "
             f"{len(tokenizer.get_vocab())} tokens"
         )
-    head = load_classifier(folder)[0].score.weight.detach() if rewards else None
+    head = wide(load_classifier(folder, mapped=sharing)[0].score.weight.detach()) if rewards else None
     return model if sharing else model.to(config.device), head
 
 

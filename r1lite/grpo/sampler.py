@@ -5,6 +5,7 @@ Shapes: P prompts, G group.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import queue
@@ -27,6 +28,8 @@ from r1lite.scoring.scorer import Scorer
 from r1lite.types import Group, Prompt, Rollout
 from verifiers import Completion
 
+_THREADS = 4  # so many slow verdicts at the same time hold up the groups that come later
+
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
@@ -39,7 +42,7 @@ class Sampled:
 
 @dataclass(slots=True)
 class Sampler:
-    """Samples with the engine's current weights, and scores finished groups in a separate thread."""
+    """Samples with the engine's current weights, and scores finished groups in separate threads."""
 
     config: RLConfig
     engine: TrustedEngine
@@ -47,7 +50,7 @@ class Sampler:
     interruption: Interruption | None = None
     optimal_values: Mapping[str, float] = field(default_factory=dict)  # by problem
     world: World = ALONE
-    _scoring: ScoringThread | None = field(default=None)
+    _scoring: ScoringThreads | None = field(default=None)
 
     def run(
         self,
@@ -111,10 +114,10 @@ class Sampler:
         return rollouts, generated - started, time.perf_counter() - generated
 
     @property
-    def scoring(self) -> ScoringThread:
-        """The scoring thread, started by the first call."""
+    def scoring(self) -> ScoringThreads:
+        """The scoring threads, started by the first call."""
         if self._scoring is None:
-            self._scoring = ScoringThread(self.scorer)
+            self._scoring = ScoringThreads(self.scorer)
         return self._scoring
 
     def group(self, prompt: Prompt, rollouts: Sequence[Rollout], ticket: int | None = None) -> Group:
@@ -145,13 +148,18 @@ def sampling_of(config: RLConfig) -> Sampling:
     )
 
 
-class ScoringThread:
-    """A thread that scores groups, all waiting ones at once, to keep a pool of workers busy."""
+class ScoringThreads:
+    """Threads that score groups, each all groups that wait when it is free, to keep a pool of workers busy.
+
+    While a thread waits for a slow verdict, the others score the groups that come later. It is one thread if verifiers
+    run in this process, which may not expect several. A score does not depend on what is scored beside it.
+    """
 
     def __init__(self, scorer: Scorer) -> None:
         self._scorer = scorer
         self._waiting: queue.SimpleQueue[tuple[Prompt, list[Completion], Future[list[Rollout]]]] = queue.SimpleQueue()
-        threading.Thread(target=self._work, name="scorer", daemon=True).start()
+        for _ in range(_THREADS if scorer.overlaps else 1):
+            threading.Thread(target=self._work, name="scorer", daemon=True).start()
 
     def give(self, prompt: Prompt, completions: list[Completion]) -> Future[list[Rollout]]:
         """Queues a group for scoring."""
@@ -162,8 +170,9 @@ class ScoringThread:
     def _work(self) -> None:
         while True:
             batch = [self._waiting.get()]
-            while not self._waiting.empty():
-                batch.append(self._waiting.get())
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    batch.append(self._waiting.get_nowait())
             try:
                 scored = self._scored([(prompt, completions) for prompt, completions, _ in batch])
             except BaseException as error:  # raised again by future.result()

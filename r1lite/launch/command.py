@@ -50,7 +50,8 @@ def main(arguments: Sequence[str]) -> int:
         _for_slurm(job, specs, folder)
         return 0
     _say(f"launch    {launch.ranks} rank{'s' * (launch.ranks > 1)}, {launch.engines} engines; logs in {folder}")
-    with contextlib.closing(_launcher(job, specs, folder)) as launcher, StopSignal() as stop:
+    start = LocalLauncher if launch.on == "local" else RayLauncher
+    with contextlib.closing(start(job, specs, folder)) as launcher, StopSignal() as stop:
         supervisor = Supervisor(
             launcher,
             launcher.engines,
@@ -66,10 +67,6 @@ def main(arguments: Sequence[str]) -> int:
             _say(f"all processes have ended{_go_on(job)}")
             raise
     return 0
-
-
-def _launcher(job: Job, specs: Sequence[ProcessSpec], folder: Path) -> LocalLauncher | RayLauncher:
-    return (LocalLauncher if job.launch.on == "local" else RayLauncher)(job, specs, folder)
 
 
 def _for_slurm(job: Job, specs: Sequence[ProcessSpec], folder: Path) -> None:

@@ -27,7 +27,7 @@ from r1lite.config.launch import LaunchConfig
 from r1lite.errors import UserError
 from r1lite.launch.layout import ProcessSpec
 from r1lite.rollout.http_server import TOKEN
-from r1lite.run.run_dir import LAUNCH, check_begun, claim_path, newest_path
+from r1lite.run.run_dir import LAUNCH, claim_path, path_to_resume
 from r1lite.training.early import check_early
 from r1lite.training.loading import load_config
 from r1lite.training.resolve import resolve_config
@@ -194,8 +194,7 @@ def _context(settled: Any) -> int:
 
 def _place(launch: LaunchConfig, asked: RunConfig) -> Path:
     if asked.resume:
-        path = Path(asked.out).expanduser() if asked.out else newest_path(asked.stage)
-        check_begun(path)
+        path = path_to_resume(asked.out, asked.stage)
     elif asked.out:
         path = Path(asked.out).expanduser()
     elif launch.dry_run:

@@ -19,7 +19,7 @@ from r1lite.model.mapped import sharing_copy
 from r1lite.model.norms import quicken_norms
 from r1lite.model.packing import PackedBatch, packed_logits, packed_states
 from r1lite.model.prefix import on_prompts, shares_batches
-from r1lite.model.sharding import whole_weights
+from r1lite.model.sharding import computes_wide, whole_weights
 from r1lite.model.varlen import LaidOut, check_apart
 from r1lite.rl.logprobs import entropies, head_logprobs, token_logprobs
 from r1lite.rl.tiled_kl import square_masses, tiled_kl
@@ -60,11 +60,12 @@ class Policy(nn.Module):
         _switch_off_dropout(model)
         quicken_norms(model)
         model.eval()
-        self.parts = split(model)  # a string is the reason why it can't be split; then all logits are computed
-        if padding_free:
-            if isinstance(self.parts, str):
-                raise UserError(f"--padding-free: {self.parts}")
-            check_apart(model)
+        with computes_wide(model):
+            self.parts = split(model)  # a string is the reason why it can't be split; then all logits are computed
+            if padding_free:
+                if isinstance(self.parts, str):
+                    raise UserError(f"--padding-free: {self.parts}")
+                check_apart(model)
         # Checkpointing recomputes a layer without its cache, so the shared prompt can't be used with it.
         self.shares_prompts = shares_batches(model) and not gradient_checkpointing and not padding_free
         if gradient_checkpointing:

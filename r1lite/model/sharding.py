@@ -6,6 +6,7 @@ weights, embedding and head (which may be one matrix), belong to the policy itse
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import tempfile
@@ -142,6 +143,34 @@ def layers_of(model: Any) -> list[nn.Module]:
     if layers:
         return layers
     raise UserError(f"--shard: {type(model).__name__} does not declare its layers, so it can't be sharded")
+
+
+@contextlib.contextmanager
+def computes_wide(model: Any) -> Iterator[None]:
+    """Inside the context, a model whose weights have several dtypes can compute: a layer's weights are in float32 while
+    the layer runs."""
+    if len({weight.dtype for weight in model.parameters() if weight.is_floating_point()}) < 2:
+        yield
+        return
+    layers = layers_of(model)
+    inside = {module for layer in layers for module in layer.modules()}
+    units = {layer: list(layer.parameters()) for layer in layers}
+    units |= {module: list(module.parameters(recurse=False)) for module in model.modules() if module not in inside}
+    narrow: dict[nn.Module, list[Tensor]] = {}
+
+    def before(module: nn.Module, _: object) -> None:
+        narrow[module] = [weight.data for weight in units[module]]
+        widen(units[module])
+
+    def after(module: nn.Module, *_: object) -> None:
+        for weight, value in zip(units[module], narrow.pop(module), strict=True):
+            weight.data = value
+
+    with contextlib.ExitStack() as hooks:
+        for module in units:
+            hooks.callback(module.register_forward_pre_hook(before).remove)
+            hooks.callback(module.register_forward_hook(after, always_call=True).remove)
+        yield
 
 
 def is_part(value: Any) -> bool:

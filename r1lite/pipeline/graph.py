@@ -22,6 +22,7 @@ from r1lite.config import (
 from r1lite.config.pipeline import PipelineConfig
 from r1lite.errors import UserError
 from r1lite.nano.config import PretrainConfig
+from verifiers.core import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +121,7 @@ def _step(
         return None
     kind = given.get("stage")
     if not isinstance(kind, str) or kind not in KINDS or kind == "eval":
-        near = difflib.get_close_matches(str(kind), KINDS, 1)
-        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(k for k in KINDS if k != 'eval')}"
+        hint = did_you_mean(str(kind), KINDS, f"known: {', '.join(k for k in KINDS if k != 'eval')}")
         wrong.append(f"{where}: unknown stage {kind!r}; {hint}")
         return None
     inputs, settings = given.get("inputs") or {}, given.get("settings") or {}

@@ -84,6 +84,8 @@ def load_classifier(path: str, *, seed: int | None = None, mapped: bool = False)
             )
             torch.manual_seed(seed or 0)
             _draw(model, loaded["missing_keys"])
+    except UserError:
+        raise
     except Exception as error:  # the library passes on any exception of its transport and its models
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(f"{path}: can't be loaded as a reward model: {type(error).__name__}: {first}") from error

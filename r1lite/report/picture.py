@@ -14,14 +14,8 @@ from r1lite.report.read import Run, read_run
 from r1lite.run.files import replaced_file
 from r1lite.run.metrics import BY_NAME, METRICS, Metric
 
-_PANELS = (
-    "Reward",
-    "Accuracy",
-    "Length",
-    "Entropy",
-    "Loss",
-    "Margin",
-)  # the most useful ones; a run without one skips it
+# The most useful panels; a run without one skips it.
+_PANELS = ("Reward", "Accuracy", "Length", "Entropy", "Loss", "Margin")
 _SMOOTHING = 0.8  # weight of the past in the moving average
 _WIDTH, _HEIGHT, _GAP = 300, 190, 16
 _LEFT, _TOP, _RIGHT, _BOTTOM = 44, 30, 8, 24  # inside a panel

@@ -3,20 +3,17 @@ have the wrong type."""
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import hashlib
-import json
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from r1lite.doctor import Record
+from r1lite.doctor import Record, diagnose
 from r1lite.doctor import read as read_record
-from r1lite.errors import UserError
 from r1lite.run.environment import read_environment
-from r1lite.run.files import read_json
+from r1lite.run.files import json_or_empty
 from r1lite.run.run_dir import read_records
 
 _LOCK = ".lock"
@@ -36,9 +33,8 @@ class Run:
     evaluations: list[dict[str, Any]]  # all evaluations, each with its `step`
     findings: list[dict[str, str]]
     environment: dict[str, Any]
-    reasons: list[tuple[int, dict[str, dict[str, int]]]] = field(
-        default_factory=list
-    )  # (step, verifier -> reason -> count)
+    # (step, verifier -> reason -> count)
+    reasons: list[tuple[int, dict[str, dict[str, int]]]] = field(default_factory=list)
 
     @property
     def like(self) -> str:
@@ -60,11 +56,11 @@ def is_pipeline(path: Path) -> bool:
 def read_run(path: Path, name: str | None = None) -> Run:
     """Reads the directory of a finished, running or killed run. Raises UserError if it holds none."""
     record = read_record(path)
-    environment = _json(path / "environment.json")
+    environment = json_or_empty(path / "environment.json")
     stage = str(read_environment(path).get("stage") or "run")
-    manifest = _json(path / "manifest.json")
-    summary = manifest or _json(path / "summary.json")
-    before, after = _json(path / "eval_before.json"), _json(path / "eval_after.json")
+    manifest = json_or_empty(path / "manifest.json")
+    summary = manifest or json_or_empty(path / "summary.json")
+    before, after = json_or_empty(path / "eval_before.json"), json_or_empty(path / "eval_after.json")
     lines = [(line["step"], line) for line in read_records(path / "evaluations.jsonl")]
     found = [(0, before), *lines, (int(record.metrics[-1]["step"]) if record.metrics else 0, after)]
     return Run(
@@ -90,13 +86,7 @@ def command_of(run: Run) -> str:
 
 
 def _findings(record: Record) -> list[dict[str, str]]:
-    import dataclasses
-
-    from r1lite.doctor import diagnose
-
-    if not record.metrics:
-        return []
-    return [dataclasses.asdict(finding) for finding in diagnose(record)]
+    return [asdict(finding) for finding in diagnose(record)] if record.metrics else []
 
 
 def _reasons(path: Path) -> list[tuple[int, dict[str, dict[str, int]]]]:
@@ -111,14 +101,6 @@ def _reasons(path: Path) -> list[tuple[int, dict[str, dict[str, int]]]]:
             }
             found.append((line["step"], counts))
     return found
-
-
-def _json(path: Path) -> dict[str, Any]:
-    """Returns the JSON object in a file; {} if it is missing or damaged, for example by a kill."""
-    with contextlib.suppress(UserError):
-        found: dict[str, Any] = json.loads(json.dumps(read_json(path)))
-        return found
-    return {}
 
 
 def _is_locked(path: Path) -> bool:

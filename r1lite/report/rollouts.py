@@ -100,11 +100,7 @@ def evaluation_chunk(
 
 def set_chunk(path: Path, label: str, vocabulary: Vocabulary | None, budget: int, most: int = 400) -> Chunk | None:
     """Packs the first rows of a data set."""
-    read: list[Row] = []
-    for row in _read(path):
-        read.append(row)
-        if len(read) == most:
-            break
+    read = itertools.islice(_read(path), most)
     return _Packer(label, 0, vocabulary, frozenset()).within(list(_groups(read)), budget)
 
 
@@ -179,14 +175,9 @@ def _read(path: Path) -> Iterator[Row]:
 
 def _groups(read: Iterable[Row]) -> Iterator[list[Row]]:
     """Yields groups of consecutive rows with the same problem."""
-    group: list[Row] = []
-    for place, row in enumerate(read):
-        if group and group[0].get("problem_id") != row.get("problem_id"):
-            yield group
-            group = []
-        group.append({**row, "place": place + 1})
-    if group:
-        yield group
+    numbered = ({**row, "place": place} for place, row in enumerate(read, 1))
+    for _, group in itertools.groupby(numbered, key=lambda row: row.get("problem_id")):
+        yield list(group)
 
 
 def _recurring(files: Sequence[tuple[int, Path]]) -> frozenset[str]:

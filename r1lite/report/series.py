@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
@@ -27,8 +28,7 @@ def columns(
         f"parts.{name}": [_mean([_parts(line).get(name) for line in part]) for part in stretches] for name in parts
     }
     if "tokens" in series and "step_s" in series:
-        speed = [_speed(part) for part in stretches]
-        series["tokens_per_s"] = speed
+        series["tokens_per_s"] = [_speed(part) for part in stretches]
     flat = [name for name, values in series.items() if all(value is None for value in values)]
     return {
         "steps": [part[-1]["step"] for part in stretches],
@@ -62,11 +62,7 @@ def _speed(part: Sequence[dict[str, Any]]) -> float | None:
 
 
 def _running(values: Sequence[float]) -> list[float]:
-    total, found = 0.0, []
-    for value in values:
-        total += value
-        found.append(_short(total, 7))
-    return found
+    return [_short(total, 7) for total in itertools.accumulate(values)]
 
 
 def _short(value: float, digits: int = _DIGITS) -> float:

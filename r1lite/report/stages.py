@@ -12,7 +12,7 @@ from r1lite.report import rollouts
 from r1lite.report.read import Run, read_run
 from r1lite.report.rollouts import Chunk
 from r1lite.report.tokens import vocabulary_of
-from r1lite.run.files import read_json
+from r1lite.run.files import json_or_empty
 from verifiers import rows
 from verifiers.yaml_text import read_yaml
 
@@ -56,9 +56,8 @@ def facts(run: Run) -> list[list[str]]:
         value = run.summary.get(key)
         if isinstance(value, int | float):
             shown.append([label, f"{value:,.0f}" + (" s" if key == "wall_s" else "")])
-    for key, label in (("peak_rss_mib", "peak memory"),):
-        if isinstance(run.summary.get(key), int | float):
-            shown.append([label, f"{run.summary[key]:,.0f} MiB"])
+    if isinstance(peak := run.summary.get("peak_rss_mib"), int | float):
+        shown.append(["peak memory", f"{peak:,.0f} MiB"])
     if run.environment.get("started"):
         shown.append(["started", str(run.environment["started"])])
     versions = run.environment.get("versions")
@@ -137,7 +136,7 @@ def pipeline(out: Path) -> tuple[dict[str, Any], list[Run]]:
     nodes, runs = [], []
     for path in sorted(folder.glob("*.yaml")):
         name = path.stem
-        record = _json(folder / f"{name}.json")
+        record = json_or_empty(folder / f"{name}.json")
         try:
             settings = read_yaml(path.read_bytes())
         except (OSError, ValueError):
@@ -162,7 +161,7 @@ def pipeline(out: Path) -> tuple[dict[str, Any], list[Run]]:
                 "report": f"stages/{name}/report.html" if (folder / name / "report.html").exists() else None,
             }
         )
-    return {"nodes": nodes, "comparison": _json(out / "comparison.json") or None}, runs
+    return {"nodes": nodes, "comparison": json_or_empty(out / "comparison.json") or None}, runs
 
 
 def _inputs(settings: Mapping[str, Any], folder: Path) -> list[str]:
@@ -180,11 +179,3 @@ def _inputs(settings: Mapping[str, Any], folder: Path) -> list[str]:
             continue
         found.append(inside.parts[0])
     return list(dict.fromkeys(found))
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = read_json(path)
-        return found
-    except UserError:
-        return {}

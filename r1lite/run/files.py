@@ -109,6 +109,14 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
             file.write(line.encode("utf-8", "backslashreplace"))
 
 
+def json_or_empty(path: Path) -> dict[str, Any]:
+    """Returns the JSON object in a file; {} if it is missing or damaged, for example by a kill."""
+    with contextlib.suppress(UserError):
+        value: dict[str, Any] = read_json(path)
+        return value
+    return {}
+
+
 def read_json(path: Path, kind: type = dict) -> Any:
     """Reads a JSON file whose value has the given type. Raises UserError, naming the file, if that is not possible."""
     try:

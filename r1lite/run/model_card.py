@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import shlex
@@ -15,12 +14,11 @@ from r1lite.config import EvalConfig
 from r1lite.config.base import Section
 from r1lite.config.distill import SHAPED
 from r1lite.config.loading import OF_THE_COMMAND
-from r1lite.errors import UserError
 from r1lite.hub.cards import block, code, front, plain, table
 from r1lite.hub.revisions import split
 from r1lite.nano import MODELS
 from r1lite.run.environment import read_environment
-from r1lite.run.files import read_json
+from r1lite.run.files import json_or_empty
 from verifiers.yaml_text import read_yaml
 
 CARD = "README.md"
@@ -58,7 +56,7 @@ def model_card(run: Path, config: Section, step: int, steps: int, *, after: Mapp
     """
     stage = str(getattr(config, "stage", "run"))
     did, tags = _DID.get(stage, (stage, []))
-    about, reward = read_environment(run), _json(run / "reward.json")
+    about, reward = read_environment(run), json_or_empty(run / "reward.json")
     base, base_id, license_ = _base(str(getattr(config, "model", None) or ""))
     loaded = [one for one in about.get("hub") or () if isinstance(one, dict)]
     sets = sorted({str(one["id"]) for one in loaded if one.get("kind") == "dataset" and _is_id(one.get("id"))})
@@ -78,7 +76,7 @@ def model_card(run: Path, config: Section, step: int, steps: int, *, after: Mapp
         f"Made from {code(base)} by `r1lite {stage}`, version {__version__}"
         + (f", on the task {code(config.task)}." if hasattr(config, "task") and not judges else "."),
     ]
-    if figures := _figures(_json(run / "eval_before.json"), after):
+    if figures := _figures(json_or_empty(run / "eval_before.json"), after):
         parts.append(f"## Figures\n\n{figures}")
         if not judges:
             parts.append(
@@ -220,10 +218,3 @@ def _versioned(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for one in about.get("hub") or ():
         if isinstance(one, dict) and one.get("commit"):
             yield code(one.get("id")), f"commit {code(one['commit'])}"
-
-
-def _json(path: Path) -> dict[str, Any]:
-    with contextlib.suppress(UserError):
-        found: dict[str, Any] = read_json(path)
-        return found
-    return {}

@@ -337,6 +337,15 @@ def _leftovers(path: Path, restarts: str | None) -> list[Path] | None:
     return found if {file.name for file in found} <= names | parts else None
 
 
+def path_to_resume(out: str | None, stage: str) -> Path:
+    """Returns the directory of the run to resume: `out`, or the newest of the stage. Raises UserError."""
+    path = newest_path(stage) if out is None else Path(out).expanduser()
+    check_begun(path)
+    if (other := read_environment(path)["stage"]) not in (None, stage):
+        raise UserError(f"--resume: {path} is a run of r1lite {other}, not {stage}")
+    return path
+
+
 def check_begun(path: Path) -> None:
     """Raises UserError unless the folder holds a run that this version can continue."""
     if not (path / _CONFIG).exists():

@@ -94,7 +94,7 @@ def make_prompts(problems: Sequence[Problem], config: ProblemsConfig, model: Any
     ]
     vocabulary = model.get_input_embeddings().num_embeddings
     for prompt in made:
-        name = prompt.problem.id or prompt.problem.prompt[:60]
+        name = prompt.problem.name
         if not prompt.token_ids:
             raise UserError(f"the prompt of problem '{name}' has no tokens: does the tokenizer belong to the model?")
         if max(prompt.token_ids) >= vocabulary:
@@ -104,7 +104,7 @@ def make_prompts(problems: Sequence[Problem], config: ProblemsConfig, model: Any
             )
     longest = max(made, key=lambda prompt: len(prompt.token_ids))
     tokens = len(longest.token_ids)
-    name = longest.problem.id or longest.problem.prompt[:60]
+    name = longest.problem.name
     if tokens > config.max_prompt_tokens:
         raise UserError(
             f"the prompt of problem '{name}' has {tokens} tokens; --max-prompt-tokens is {config.max_prompt_tokens}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -71,6 +73,12 @@ class Scorer:
             here = workers_for(asked) if workers is None else workers
             made.append(BatchScorer(asked, workers=here, timeout_s=timeout_s))
         self._reward, self._correct, self._well_formed = self._batches = made
+        self._one_call = threading.Lock()  # for verifiers in this process
+
+    @property
+    def overlaps(self) -> bool:
+        """True if calls of `rollouts` from several threads compute rewards at the same time."""
+        return self._reward.overlaps
 
     def start(self) -> None:
         """Starts the reward's worker processes, if it has any. Raises ValueError."""
@@ -87,13 +95,13 @@ class Scorer:
 
     def score(self, pairs: Pairs) -> list[Score]:
         """Returns the scores in order; a completion whose check failed is unscored."""
-        return list(self._reward.map(pairs))
+        return self._mapped(self._reward, pairs)
 
     def rollouts(self, pairs: Pairs) -> list[Rollout]:
         """Returns completions with scores and the task's verdicts; a verdict is None if the check abstains or fails."""
         scores = self.score(pairs)
-        correct = _held(self._correct, pairs, scores, self.reward)
-        well_formed = _held(self._well_formed, pairs, scores, self.reward)
+        correct = self._held(self._correct, pairs, scores, self.reward)
+        well_formed = self._held(self._well_formed, pairs, scores, self.reward)
         advantage = 0.0  # set later, by the learner
         return [
             Rollout(completion, score, advantage, right, formed)
@@ -102,8 +110,8 @@ class Scorer:
 
     def marks(self, pairs: Pairs) -> list[Mark]:
         """Returns the verdicts of an evaluation; a completion is correct if the formula `correct` has its maximum."""
-        scores = list(self._correct.map(pairs))
-        well_formed = _held(self._well_formed, pairs, scores, self.correct)
+        scores = self._mapped(self._correct, pairs)
+        well_formed = self._held(self._well_formed, pairs, scores, self.correct)
         best = self.correct.range[1] - 1e-9
         return [_mark(score, formed, best) for score, formed in zip(scores, well_formed, strict=True)]
 
@@ -124,6 +132,23 @@ class Scorer:
         if self.vote == "text":
             return same_text
         return same_by(next(iter(self.correct.verifiers.values())), problem)
+
+    def _mapped(self, batches: BatchScorer | RayScorer, pairs: Pairs) -> list[Score]:
+        with contextlib.nullcontext() if batches.overlaps else self._one_call:
+            return list(batches.map(pairs))
+
+    def _held(
+        self, batches: BatchScorer | RayScorer, pairs: Pairs, scores: Sequence[Score], asked: Reward
+    ) -> list[bool | None]:
+        """Returns for each pair whether the only verifier of `batches` gives 1.
+
+        If `asked`, the formula of `scores`, includes this verifier, its verdicts are taken from `scores`. A score
+        without that verdict means that the check failed; it is not repeated.
+        """
+        (name,) = batches.reward.verifiers
+        found = scores if name in asked.verifiers else self._mapped(batches, pairs)
+        verdicts = (score.verdicts.get(name) for score in found)
+        return [None if verdict is None or verdict.score is None else verdict.score == 1.0 for verdict in verdicts]
 
 
 def _say(line: str) -> None:
@@ -200,18 +225,6 @@ def describe(reward: Reward) -> dict[str, Any]:
     """Returns what `python -m verifiers replay` needs to score the rollouts again."""
     low, high = reward.range
     return {"formula": reward.formula, "options": reward.options, "versions": reward.versions, "range": [low, high]}
-
-
-def _held(batches: BatchScorer | RayScorer, pairs: Pairs, scores: Sequence[Score], asked: Reward) -> list[bool | None]:
-    """Returns for each pair whether the only verifier of `batches` gives 1.
-
-    If `asked`, the formula of `scores`, includes this verifier, its verdicts are taken from `scores`. A score without
-    that verdict means that the check failed; it is not repeated.
-    """
-    (name,) = batches.reward.verifiers
-    found = scores if name in asked.verifiers else batches.map(pairs)
-    verdicts = (score.verdicts.get(name) for score in found)
-    return [None if verdict is None or verdict.score is None else verdict.score == 1.0 for verdict in verdicts]
 
 
 def _mark(score: Score, well_formed: bool | None, best: float) -> Mark:

@@ -27,9 +27,8 @@ from r1lite.evaluation.comparison import (
 from r1lite.evaluation.measure import breakdown, measure, summarize
 from r1lite.report import report_at_end
 from r1lite.run.display import Display
-from r1lite.run.environment import read_environment
 from r1lite.run.files import read_json
-from r1lite.run.run_dir import check_begun, newest_path
+from r1lite.run.run_dir import path_to_resume
 from r1lite.run.signals import StopSignal
 from r1lite.scoring.problems import load_problems, make_prompts, try_scorer
 from r1lite.scoring.scorer import Scorer, make_scorer
@@ -118,10 +117,7 @@ def _run(config: EvalConfig, world: World) -> dict[str, Any]:
 
 def _finished(config: EvalConfig) -> dict[str, Any]:
     """Prints and returns the summary of a finished evaluation. Raises UserError for any other."""
-    path = Path(config.out).expanduser() if config.out is not None else newest_path(config.stage)
-    check_begun(path)
-    if read_environment(path)["stage"] not in (None, config.stage):
-        raise UserError(f"--resume: {path} is a run of r1lite {read_environment(path)['stage']}, not {config.stage}")
+    path = path_to_resume(config.out, config.stage)
     if not is_eval_dir(path):
         raise UserError(
             f"--resume: {path} holds an interrupted evaluation, which can't be resumed: start it again with the same "

@@ -136,11 +136,7 @@ def _train(config: PretrainConfig, kept: Path, out: Path, stop: StopSignal) -> N
 
 
 def _keep(
-    path: Path,
-    config: PretrainConfig,
-    done: int,
-    model: Qwen2ForCausalLM,
-    optimizers: Sequence[torch.optim.Optimizer],
+    path: Path, config: PretrainConfig, done: int, model: Qwen2ForCausalLM, optimizers: Sequence[torch.optim.Optimizer]
 ) -> None:
     state = {
         "settings": _kept_settings(config),

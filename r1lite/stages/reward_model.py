@@ -34,12 +34,7 @@ def run(config: RewardModelConfig) -> dict[str, Any]:
         RunError: the run can't continue; its checkpoints remain.
         Interrupted: a signal stopped the run; a checkpoint was written.
     """
-    return run_life(
-        config,
-        _resolve_config,
-        _open_run,
-        lambda config, training, stop: training,
-    )
+    return run_life(config, _resolve_config, _open_run, lambda config, training, stop: training)
 
 
 def _resolve_config(config: RewardModelConfig) -> tuple[RewardModelConfig, dict[str, str]]:
@@ -90,9 +85,8 @@ def _open_run(config: RewardModelConfig, notes: dict[str, str], world: World) ->
     return training
 
 
-_Found = tuple[
-    str, list[Example], list[Example], int
-]  # origin, training pairs, held-out pairs, number of dropped pairs
+# Origin, training pairs, held-out pairs, number of dropped pairs.
+_Found = tuple[str, list[Example], list[Example], int]
 
 
 def _load(config: RewardModelConfig) -> tuple[RewardModelConfig, _Found, Any, Any]:

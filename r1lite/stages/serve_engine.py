@@ -67,13 +67,7 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
     if context > longest:
         raise UserError(f"--context {context}: the model's context is {longest}")
     dtype = config.dtype if config.dtype != "auto" else ("bfloat16" if cuda else "float32")
-    size = need(
-        known,
-        parameters,
-        bytes_per_value=getattr(torch, dtype).itemsize,
-        rows=config.rows,
-        tokens=context,
-    )
+    size = need(known, parameters, bytes_per_value=getattr(torch, dtype).itemsize, rows=config.rows, tokens=context)
     variables = environment(
         threads=config.threads or default_threads(),
         cache_gib=size.cache_gib,
@@ -81,6 +75,10 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
         batch_invariant=config.batch_invariant,
     )
     variables["VLLM_SERVER_DEV_MODE"] = "1"  # enables the calls that update weights
+    if found.stamps_completions and variables.get("VLLM_CPU_OMP_THREADS_BIND") == "nobind":
+        # The scheduler's process computes too. vLLM's default is a process for each, because it binds threads at the
+        # start of the second one.
+        variables["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     transport = config.weight_transport
     if why := no_transport(found, transport, cuda=cuda):
         raise UserError(f"--weight-transport {transport}: {why}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from typing import Literal
 
 from r1lite.errors import UserError
 from verifiers import Problem
-from verifiers.core import raised_in
+from verifiers.core import did_you_mean, raised_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,7 @@ def find(name: str) -> Task:
         return made(name.partition(":")[2])
     target = TASKS.get(name, name if ":" in name else None)
     if target is None:
-        near = difflib.get_close_matches(name, TASKS, 1)
-        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(TASKS)}, reasoning_gym:NAME."
+        hint = did_you_mean(name, TASKS, f"known: {', '.join(TASKS)}, reasoning_gym:NAME.")
         raise UserError(f"unknown task '{name}'; {hint} (your own: 'module:attr')")
     module_name, _, attribute = target.partition(":")
     try:

@@ -107,8 +107,7 @@ def _check(options: argparse.Namespace) -> int:
     total = len(problems.train) + len(problems.test)
     print(f"{problems.origin}: {len(problems.train):,} train problems, {len(problems.test):,} test problems")
     for failure in bad[: options.show]:
-        name = failure.problem.id or failure.problem.prompt[:60]
-        print(f"  {failure.split} {name}: {failure.why}")
+        print(f"  {failure.split} {failure.problem.name}: {failure.why}")
     if len(bad) > options.show:
         print(f"  ... and {len(bad) - options.show} more (--show N)")
     passed = total - len({(failure.split, failure.problem.id) for failure in bad})

@@ -14,6 +14,7 @@ import random
 from dataclasses import dataclass
 
 from r1lite.tasks import Task
+from r1lite.tasks.countdown import gold
 from r1lite.tasks.sources import Generated, held_out
 from verifiers import Problem
 
@@ -108,11 +109,6 @@ def make(split: str, rng: random.Random) -> Problem:
             "difficulty": "two solutions" if len(search.solutions) == 2 else "one solution",
         },
     )
-
-
-def gold(problem: Problem) -> str:
-    """An expression that makes the target."""
-    return f"<think>This is how it was made.</think><answer>{problem.meta['solution']}</answer>"
 
 
 def _in_some_order(numbers: Numbers, rng: random.Random) -> Numbers:

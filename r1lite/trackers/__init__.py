@@ -6,6 +6,7 @@ All data is read from the run directory, so `r1lite log RUN --to NAME` can also 
 from __future__ import annotations
 
 import importlib.metadata
+import pkgutil
 from collections.abc import Callable, Sequence
 
 from r1lite.errors import UserError
@@ -40,12 +41,10 @@ def check(names: Sequence[str]) -> None:
 
 def find(name: str) -> Callable[[], Tracker]:
     """Returns the class of a tracker. Raises UserError."""
-    if name not in TRACKERS:
-        made: Callable[[], Tracker] = _entry_point(name).load()
-        return made
-    module, _, attribute = TRACKERS[name][0].partition(":")
-    own: Callable[[], Tracker] = getattr(importlib.import_module(module), attribute)
-    return own
+    made: Callable[[], Tracker] = (
+        pkgutil.resolve_name(TRACKERS[name][0]) if name in TRACKERS else _entry_point(name).load()
+    )
+    return made
 
 
 def _entry_point(name: str) -> importlib.metadata.EntryPoint:

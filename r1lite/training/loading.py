@@ -9,6 +9,7 @@ from r1lite.errors import UserError
 from r1lite.hub.revisions import pinned
 from r1lite.model.mapped import read_model
 from r1lite.model.quantized import keep_layout, quantization
+from r1lite.model.sharding import computes_wide
 from r1lite.training.machine import model_path
 from r1lite.training.several import loads_for_parts
 
@@ -38,7 +39,7 @@ def forward_dtype(config: ProblemsConfig) -> Any:
 def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     """Returns (model, tokenizer), with float32 weights on the configured device. Raises UserError.
 
-    If the model will be sharded, its weights stay memory-mapped in the files, with the dtype of the files.
+    If the model will be sharded, its weights stay memory-mapped in the files, with the dtypes of the files.
     """
     from transformers import AutoConfig, AutoTokenizer
 
@@ -66,7 +67,9 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
             f"--model {config.model}: {len(lacking)} of its weights are not in the files ({lacking[0]}, ...) and would "
             "be random: the copy is damaged, or this is no causal language model"
         )
-    if not _is_causal(model):
+    with computes_wide(model):
+        causal = _is_causal(model)
+    if not causal:
         raise UserError(
             f"--model {config.model}: {type(model).__name__} attends to later tokens, so it is no causal language model"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from r1lite.rollout.vllm_support import installed
 from r1lite.run.environment import read_environment
 from r1lite.tasks import find
 from r1lite.tasks.rows import hub_reachable
+from verifiers.cores import available
 from verifiers.yaml_text import read_yaml
 
 NANO, QWEN = "nano", "Qwen/Qwen2.5-0.5B"
@@ -257,8 +257,7 @@ def check_model(name: str) -> None:
 
 def default_threads() -> int:
     """Returns the number of cores that this process may use, at most 8."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(_MAX_THREADS, cores)
+    return min(_MAX_THREADS, available())
 
 
 def _cached(model: str) -> bool:

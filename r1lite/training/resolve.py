@@ -16,6 +16,7 @@ from r1lite.config import (
     RunConfig,
     WatchdogConfig,
     read_saved,
+    refuse_changes,
     trust,
     validated,
 )
@@ -25,7 +26,7 @@ from r1lite.config.presets import preset_values
 from r1lite.errors import UserError
 from r1lite.nano import MODELS
 from r1lite.run.environment import SCHEMA, read_environment
-from r1lite.run.run_dir import check_begun, newest_path
+from r1lite.run.run_dir import path_to_resume
 from r1lite.tasks import find
 from r1lite.training.machine import (
     check_step,
@@ -150,11 +151,7 @@ def _resolved_rollout(values: dict[str, Any]) -> dict[str, Any]:
 
 def resumed(config: R, given: dict[str, Any]) -> R:
     """Returns the configuration of the run in `out` with the permitted changes of `given`. Raises UserError."""
-    stage = config.stage
-    path = Path(config.out).expanduser() if config.out is not None else newest_path(stage)
-    check_begun(path)
-    if read_environment(path)["stage"] not in (None, stage):
-        raise UserError(f"--resume: {path} is a run of r1lite {read_environment(path)['stage']}, not {stage}")
+    path = path_to_resume(config.out, config.stage)
     saved = read_saved(path / "config.yaml", type(config))
     trust.check(saved, path / "config.yaml", said=given, trust=config.trust)
     if missing := {"device", "threads", "model", "source"} - {key for key, value in saved.items() if value is not None}:
@@ -164,12 +161,7 @@ def resumed(config: R, given: dict[str, Any]) -> R:
         if given.get(name) == "auto":
             del given[name]
     given = with_absolute_paths(given)
-    for key, value in given.items():
-        if key not in OF_THE_COMMAND | _MAY_CHANGE and value != saved.get(key):
-            raise UserError(
-                f"--resume: --{key.replace('_', '-')} is {saved.get(key)} in {path} and can't become {value}; "
-                "omit it, or start a new run"
-            )
+    refuse_changes(path, saved, given, _MAY_CHANGE)
     values = {**saved, **given, "out": str(path)}
     if given.get("engine", saved.get("engine")) != saved.get("engine") and "importance" in saved:
         values |= _resolved_rollout({**values, "importance": "auto"})  # another engine may need another correction

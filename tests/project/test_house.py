@@ -1,6 +1,7 @@
 """The architecture: layers, public names, and what importing loads."""
 
 import ast
+import functools
 import graphlib
 import re
 import subprocess
@@ -9,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tables_for_tests import each
 
 import verifiers
 
@@ -43,16 +45,19 @@ def modules():
             yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
 
 
+@functools.cache
 def imports(path):
+    names = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            yield node.module
+            names.append(node.module)
+    return names
 
 
-@pytest.mark.parametrize(("module", "path"), list(modules()), ids=lambda value: value if isinstance(value, str) else "")
+@each(modules())
 def test_imports_go_up_the_list_of_layers(module, path):
     package, _, rest = module.partition(".")
     folder = rest.partition(".")[0]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+FORKED = ROOT / "tests" / "forked_command_for_tests.py"
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = r"## ([^\n]+)\n(?:(?!\n## ).)*?<!-- run by tests/project/test_readme.py -->\n```bash\n(.*?)```"
 BLOCKS = re.findall(BLOCK, TEXT, re.DOTALL)
@@ -20,16 +21,21 @@ def test_blocks_are_found():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", [block for _, block in BLOCKS], ids=[title for title, _ in BLOCKS])
-def test_block_runs(block, tmp_path):
+def test_block_runs(block, tmp_path, forks):
     assert "--steps 20" in block
-    block = block.replace(" --eval-problems 100", "")
-    block = block.replace("--steps 20", "--steps 2 --eval-sample-problems 2 --eval-problems 10")
-    # The commands of this environment, whatever is activated.
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    changed = block.replace(" --eval-problems 100", "")
+    changed = changed.replace("--steps 20", "--steps 2 --eval-sample-problems 2 --eval-problems 10")
+    # The commands of this environment, whatever is activated; for all but one block, `r1lite` is a fork.
+    path = os.pathsep.join([str(tmp_path / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
+    (tmp_path / "bin").mkdir()
+    if block != BLOCKS[0][1]:
+        command = tmp_path / "bin" / "r1lite"
+        command.write_text(f'#!/bin/bash\nexec "{sys.executable}" -S "{FORKED}" "$@"\n')
+        command.chmod(0o755)
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block],
+        ["bash", "-euo", "pipefail", "-c", changed],
         cwd=tmp_path,
-        env={**os.environ, "PATH": path},
+        env={**os.environ, **forks.environment, "PATH": path},
         capture_output=True,
         text=True,
     )

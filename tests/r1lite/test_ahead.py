@@ -6,7 +6,7 @@ import time
 
 import pytest
 import torch
-from test_sampler import STEPS, CopyEngine, loop_of, sampled
+from test_sampler import STEPS, CopyEngine, digits, loop_of, sampled
 
 from r1lite.config import GRPOConfig
 from r1lite.config.loading import load
@@ -122,6 +122,36 @@ def test_a_run_goes_on_without_its_file(tmp_path):
         assert {version for group in sampled(groups) for _, version in group} <= set(range(2, step + 1))
         tickets += [group.ticket for group in groups]
     assert sorted(tickets) == list(range(3 * STEPS))
+
+
+class Straggler:
+    """A verifier that judges the first completion last, as its own processes would."""
+
+    isolated = True  # it may be called from several threads
+
+    def __init__(self, others):
+        self.others, self.judged, self.turn = others, [], threading.Condition()
+
+    def __call__(self, problem, completion):
+        with self.turn:
+            self.judged.append(problem.id)
+            self.turn.notify_all()
+            if len(self.judged) == 1:
+                assert self.turn.wait_for(lambda: len(self.judged) > self.others, 60), self.judged
+        return digits(problem, completion)
+
+
+def test_later_groups_are_scored_while_an_earlier_one_waits_for_its_straggler(tmp_path):
+    path, seen, ends = tmp_path / "arrivals", [], []
+    # Those of the next step too: nine groups of four are asked for, of which the straggler holds up one.
+    for verify in (Straggler(others=8 * 4), digits):
+        loop = loop_of(2, verify, arrivals=path)  # the second one finds the groups of the first in the file
+        taken = [loop.step(step)[0] for step in range(STEPS)]
+        seen.append([[(group.ticket, [r.score.reward for r in group.rollouts]) for group in of] for of in taken])
+        ends.append(list(loop.learner.policy.model.parameters()))
+    assert seen[0] == seen[1]
+    assert seen[0][0][0][0] == 0  # the straggler's group is the first one still
+    assert all(torch.equal(a, b) for a, b in zip(*ends, strict=True))
 
 
 def recorded(tmp_path):

@@ -145,3 +145,28 @@ def test_help_shows_everyday_options_first_and_all_on_request(config_class, caps
             assert f"--help-all shows the other {len(flags) - len(shown)} options" in " ".join(text.split())
         else:
             assert shown == flags
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--lr=3e-3", "--no-report", "--seed", "-1", "--engine_url", "a", "--engine-url", "b"],
+        ["--steps", "3", "rest"],
+        ["--steps"],
+        ["--steps", "x"],
+        ["--report", "yes"],
+        ["--steps", "3", "--stepz", "4"],
+        ["--steps", "3", "-x"],
+        [],
+    ],
+)
+def test_flags_are_read_as_if_all_were_described(argv, monkeypatch, capsys):
+    found = []
+    for of_flags in (loading._of_flags, lambda argv, annotations: annotations):
+        monkeypatch.setattr(loading, "_of_flags", of_flags)
+        try:
+            read = loading._read_flags(GRPOConfig, argv, "r1lite grpo")
+        except SystemExit as stopped:
+            read = stopped.code
+        found.append((read, capsys.readouterr()))
+    assert found[0] == found[1]

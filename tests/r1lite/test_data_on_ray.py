@@ -3,11 +3,10 @@
 import contextlib
 import os
 import threading
-import time
 
 import pytest
 from curation_for_tests import lines, stored, write
-from on_ray_for_tests import Asked, remove_a_busy_node, set_token
+from on_ray_for_tests import Asked, remove_a_busy_node, set_token, waits_for
 
 from r1lite.cli import main
 from r1lite.config import EvalConfig, RejectConfig, load, trust
@@ -31,14 +30,6 @@ def many_blocks(monkeypatch):
 def same(one, other, files=FILES):
     for name in files:
         assert (one / name).read_bytes() == (other / name).read_bytes(), name
-
-
-def waits_for(found, process=None):
-    until = time.monotonic() + 240
-    while not found():
-        assert process is None or process.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 @pytest.mark.slow

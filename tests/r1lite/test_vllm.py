@@ -235,13 +235,24 @@ def test_closing(case):
 
 FLAGS = [
     *("grpo", "--engine", "vllm", "--model", "nano", "--threads", "1", "--prompts-per-step", "4", "--group-size", "4"),
-    *("--eval-problems", "4", "--eval-sample-problems", "2", "--eval-samples", "2", "--rollout-rows", "16", "--quiet"),
+    *(
+        "--eval-problems",
+        "4",
+        "--eval-sample-problems",
+        "2",
+        "--eval-samples",
+        "2",
+        "--rollout-rows",
+        "16",
+        "--no-report",
+        "--quiet",
+    ),
 ]
 
 
-def test_a_run_says_what_it_did_and_resumes(tmp_path):
+def test_a_run_says_what_it_did_and_resumes(few_problems, tmp_path):
     out = tmp_path / "run"
-    assert main([*FLAGS, "--steps", "2", "--out", str(out)]) == 0
+    assert main([*FLAGS, "--source", str(few_problems), "--steps", "2", "--out", str(out)]) == 0
     records = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     for record in records:
         assert record["canary_logprob_max"] < 1e-4 or record["step"] == 1

@@ -83,7 +83,7 @@ def test_a_run_over_a_base_in_4_bits(sums_path, tmp_path):
     flags = [
         *("grpo", "--engine", "vllm", "--model", str(path), "--source", str(sums_path), "--template", "short"),
         *("--lora-rank", "4", "--base-quantization", "nf4", "--reward", "shapes_for_tests:spread", "--lr", "1e-2"),
-        *("--steps", "3", "--prompts-per-step", "2", "--group-size", "4", "--max-completion-tokens", "8"),
+        *("--steps", "2", "--prompts-per-step", "2", "--group-size", "4", "--max-completion-tokens", "8"),
         *("--eval-problems", "2", "--eval-sample-problems", "1", "--eval-samples", "2", "--score-workers", "0"),
         *("--rollout-rows", "8", "--device", "cpu", "--threads", "1", "--no-report", "--quiet"),
     ]
@@ -92,5 +92,5 @@ def test_a_run_over_a_base_in_4_bits(sums_path, tmp_path):
     assert all(record["grad_norm"] > 0 for record in records)
     assert all(record["mismatch_logprob_max"] < 1e-3 for record in records)
     assert all(record["canary_logprob_max"] < 1e-3 for record in records)
-    first, *later = (record["sync_mb"] for record in records)
-    assert all(sent < first / 10 for sent in later), "the weights below the adapter went over again"
+    first, second = (record["sync_mb"] for record in records)
+    assert second < first / 10, "the weights below the adapter went over again"

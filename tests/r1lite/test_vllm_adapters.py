@@ -1,6 +1,7 @@
 """vLLM with an adapter: it alone goes over, and each way in which another could be sampled from is seen."""
 
 import json
+import shutil
 import warnings
 
 import pytest
@@ -236,10 +237,10 @@ def test_closing(case):
     assert not folder.exists()
 
 
-def test_a_server_takes_adapters_and_samples_from_nothing_else(tmp_path):
+def test_a_server_takes_adapters_and_samples_from_nothing_else(tmp_path, forks):
     model, tokenizer = load_nano()
     add_adapter(model, GRPOConfig(lora_rank=4))
-    server = Running(tmp_path, free_port(), "--lora-rank", "4")
+    server = Running(forks, tmp_path, free_port(), "--lora-rank", "4")
     try:
         fleet = vllm_fleet(
             [server.url],
@@ -295,18 +296,34 @@ class NoSuchLayer(torch.nn.Module):
         self.no_such_layer = next(module for _, module in model.named_modules() if hasattr(module, "lora_A"))
 
 
-def test_a_run_goes_on_exactly(tmp_path):
+def test_a_run_goes_on_exactly(few_problems, tmp_path):
+    whole, part = tmp_path / "whole", tmp_path / "part"
     flags = [
-        *("grpo", "--engine", "vllm", "--model", "nano", "--threads", "1", "--lora-rank", "4", "--lr", "1e-3"),
-        *("--prompts-per-step", "4", "--group-size", "4", "--eval-problems", "4", "--eval-sample-problems", "2"),
-        *("--eval-samples", "2", "--rollout-rows", "16", "--save-every", "1", "--quiet"),
+        *(
+            "grpo",
+            "--engine",
+            "vllm",
+            "--model",
+            "nano",
+            "--source",
+            str(few_problems),
+            "--threads",
+            "1",
+            "--lr",
+            "1e-3",
+        ),
+        *("--lora-rank", "4", "--prompts-per-step", "4", "--group-size", "4", "--eval-problems", "4"),
+        *("--eval-sample-problems", "2", "--eval-samples", "2", "--score-workers", "0", "--rollout-rows", "16"),
+        *("--steps", "3", "--save-every", "1", "--no-report", "--quiet", "--out", str(whole)),
     ]
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    assert main([*flags, "--steps", "3", "--out", str(whole)]) == 0
-    assert main([*flags, "--steps", "2", "--out", str(parts)]) == 0
-    assert main(["grpo", "--resume", "--out", str(parts), "--steps", "3", "--quiet"]) == 0
+    assert main(flags) == 0
     records = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
     assert all(record["mismatch_logprob_max"] < 1e-3 for record in records)
     assert 0 < records[-1]["sync_mb"] < 0.3
-    for name in ("rollouts/step-000003.jsonl.gz", "checkpoints/step-000003/model.safetensors"):
-        assert (parts / name).read_bytes() == (whole / name).read_bytes()
+    shutil.copytree(whole, part)
+    shutil.rmtree(part / "checkpoints" / "step-000003")
+    last = ("rollouts/step-000003.jsonl.gz", "checkpoints/step-000003/model.safetensors")
+    (part / last[0]).unlink()
+    assert main(["grpo", "--resume", "--out", str(part), "--quiet"]) == 0
+    for name in last:
+        assert (part / name).read_bytes() == (whole / name).read_bytes()

@@ -18,22 +18,12 @@ pytestmark = [
 ]
 
 
-def test_two_ranks_and_two_servers(tmp_path, forks):
+def test_two_ranks_and_two_servers(few_problems, tmp_path, forks):
     run = tmp_path / "run"
     stage = [
-        "grpo",
-        "--model",
-        "nano",
-        "--task",
-        "gsm8k",
-        "--steps",
-        "2",
-        "--prompts-per-step",
-        "4",
-        "--group-size",
-        "4",
+        *("grpo", "--model", "nano", "--source", few_problems, "--steps", "2", "--prompts-per-step", "4"),
+        *("--group-size", "4", "--eval-problems", "10", "--eval-sample-problems", "2", "--no-report", "--out", run),
     ]
-    stage += ["--eval-problems", "10", "--eval-sample-problems", "2", "--no-report", "--out", run]
     launcher = forks.start(["launch", "--ranks", "2", "--engines", "2", "--cpus", "1", "--", *stage])
     answers, parts = {}, set()
 

@@ -1,6 +1,6 @@
 """vLLM servers, for real: the contract, a server that dies and one that comes back, a wrong one, a run over HTTP.
 
-Two servers for the whole file. Each takes half a minute to start, so what needs only one is tested meanwhile.
+Two servers for the whole file. While the first one starts again, what needs only the second is tested.
 """
 
 import copy
@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import torch
 from engine_contract import CONTRACT, Case, closing_ends_a_stream_under_way, forward, load_nano
-from servers_for_tests import Running
+from servers_for_tests import Running, free_port
 
 from r1lite.cli import main
 from r1lite.errors import UserError
@@ -31,6 +31,15 @@ pytestmark = [
     pytest.mark.skipif(installed() is None, reason="vLLM is not installed"),
     pytest.mark.filterwarnings("default"),  # vLLM's own
 ]
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory, forks):
+    folder = tmp_path_factory.mktemp("servers")
+    running = [Running(forks, folder, free_port()) for _ in range(2)]
+    yield running
+    for server in running:
+        server.kill()
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +98,7 @@ def test_what_new_weights_interrupt_goes_on_with_them(case):
             parameter.add_(1e-3 * torch.randn(parameter.shape))
     pushing, found = threading.Thread(target=case.push), []
     prompts = case.prompts() * 8  # more than the server samples at once
-    seeds = [[1000 * place + g for g in range(12)] for place in range(len(prompts))]
+    seeds = [[1000 * place + g for g in range(4)] for place in range(len(prompts))]
     for one in case.engine.stream(prompts, seeds, Sampling(1.0, 200, across_weights=True)):
         if not found:
             pushing.start()
@@ -152,7 +161,7 @@ def test_servers_that_do_not_fit_are_refused(settings, message, servers, model_a
 
 def test_a_server_that_is_stopped_gives_its_groups_to_another_and_comes_back(case, servers):
     sampling = Sampling(1.0, 300)
-    prompts = case.prompts() * 6
+    prompts = case.prompts() * 3
     seeds = [[7 * p + g for g in range(2)] for p in range(len(prompts))]
     expected = case.engine.generate(prompts, seeds, sampling)
     first, second = case.engine.servers
@@ -190,9 +199,9 @@ def test_a_server_that_is_stopped_gives_its_groups_to_another_and_comes_back(cas
         same_completions("by the one that came back", case.engine.generate(prompts, seeds, sampling), expected)
 
 
-def test_a_server_dies_and_another_takes_over(case, servers, tmp_path_factory):
+def test_a_server_dies_and_another_takes_over(case, servers, tmp_path_factory, forks):
     sampling = Sampling(1.0, 300)
-    prompts = case.prompts() * 6
+    prompts = case.prompts() * 3
     seeds = [[7 * p + g for g in range(2)] for p in range(len(prompts))]
     expected = case.engine.generate(prompts, seeds, sampling)
     first, second = case.engine.servers
@@ -228,7 +237,7 @@ def test_a_server_dies_and_another_takes_over(case, servers, tmp_path_factory):
         in_flight.set()
         killer.join()
         servers[0].kill()
-        servers[0] = Running(tmp_path_factory.mktemp("again"), servers[0].port)
+        servers[0] = Running(forks, tmp_path_factory.mktemp("again"), servers[0].port)
 
 
 def same_completions(which, found, expected):
@@ -242,10 +251,24 @@ def same_completions(which, found, expected):
                 pytest.fail(f"{which}: completion {g} of prompt {p} differs from token {at} on ({lengths})")
 
 
-FLAGS = [
-    *("grpo", "--engine", "vllm-server", "--model", "nano", "--threads", "1", "--quiet", "--prompts-per-step", "4"),
-    *("--group-size", "4", "--eval-problems", "4", "--eval-sample-problems", "2", "--eval-samples", "2"),
-]
+@pytest.fixture(scope="module")
+def flags(few_problems):
+    return [
+        *(
+            "grpo",
+            "--engine",
+            "vllm-server",
+            "--model",
+            "nano",
+            "--source",
+            str(few_problems),
+            "--threads",
+            "1",
+            "--quiet",
+        ),
+        *("--prompts-per-step", "4", "--group-size", "4", "--score-workers", "0", "--no-report"),
+        *("--eval-problems", "4", "--eval-sample-problems", "2", "--eval-samples", "2"),
+    ]
 
 
 def records(out):
@@ -257,9 +280,9 @@ def token_ids(path):
 
 
 @pytest.mark.parametrize("staleness", [0, 2])
-def test_a_run_over_http_and_its_resumption(servers, tmp_path, staleness):
+def test_a_run_over_http_and_its_resumption(servers, flags, tmp_path, staleness):
     """By the second server: the first one is still coming back."""
-    flags = [*FLAGS, "--engine-url", servers[1].url, "--max-staleness", str(staleness)]
+    flags = [*flags, "--engine-url", servers[1].url, "--max-staleness", str(staleness)]
     out, whole = tmp_path / "run", tmp_path / "whole"
     assert main([*flags, "--steps", "4", "--save-every", "2", "--out", str(whole)]) == 0
     for record in records(whole):
@@ -293,9 +316,9 @@ def test_the_dead_server_comes_back_with_the_weights(case):
     assert {c.policy_version for group in case.generate(Sampling(1.0, 4)) for c in group} == {case.version}
 
 
-def test_when_all_are_dead_the_run_stops_and_can_be_resumed(servers, tmp_path, capsys):
+def test_when_all_are_dead_the_run_stops_and_can_be_resumed(servers, flags, tmp_path, capsys):
     out = tmp_path / "run"
-    flags = [*FLAGS, "--engine-url", servers[0].url, "--engine-timeout-s", "4", "--steps", "100000"]
+    flags = [*flags, "--engine-url", servers[0].url, "--engine-timeout-s", "4", "--steps", "100000"]
     killer = threading.Thread(target=kill_after, args=(servers[0], out / "rollouts" / "step-000002.jsonl.gz"))
     killer.start()
     assert main([*flags, "--save-every", "1000", "--out", str(out)]) == 1
@@ -310,9 +333,9 @@ def test_when_all_are_dead_the_run_stops_and_can_be_resumed(servers, tmp_path, c
     assert len(records(out)) == done + 1
 
 
-def test_when_the_only_server_is_stopped_the_run_ends_in_time_and_can_be_resumed(servers, tmp_path, capsys):
+def test_when_the_only_server_is_stopped_the_run_ends_in_time_and_can_be_resumed(servers, flags, tmp_path, capsys):
     out = tmp_path / "run"
-    flags = [*FLAGS[:-1], "2", "--engine-url", servers[1].url, "--engine-stall-s", "8", "--steps", "100000"]
+    flags = [*flags, "--engine-url", servers[1].url, "--engine-stall-s", "8", "--steps", "100000"]
     ended = []
 
     def stop():

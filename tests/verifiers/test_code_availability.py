@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from test_code_hacks import HACKS, TESTS
+from test_code_hacks import HACKS, TESTS, job_of
 
 from verifiers import Completion, Problem, Verdict
 from verifiers.sandbox import REASONS, CodeVerifier, probe
@@ -79,7 +79,7 @@ def test_every_program_ends_as_a_verdict_at_every_weaker_level(sleepers: None, m
         with CodeVerifier(isolation=level, servers=3, **options) as verifier:
             mine = AVAILABILITY[index :: len(levels)]
             verdicts = verifier.verify_many(
-                [(Problem(tests=TESTS[style]), Completion(code)) for _, style, _, code in mine]
+                [(Problem(tests=job_of(name, style, TIME_S)), Completion(code)) for name, style, _, code in mine]
             )
             honest = [
                 verifier(Problem(tests=TESTS["function"]), Completion(GOOD)),

@@ -91,7 +91,7 @@ def children_of(pid: int) -> list[int]:
     return found + [deeper for child in found for deeper in children_of(child)]
 
 
-@pytest.mark.parametrize("style", ["function", "asserts", "stdin"])
+@pytest.mark.parametrize("style", ["function", "literals", "asserts", "stdin"])
 def test_expected_values_are_in_no_untrusted_memory(style: str) -> None:
     """A canary in each trusted place is found at most in the oracle, never in a candidate or its server."""
     if os.geteuid() != 0:
@@ -106,8 +106,9 @@ def test_expected_values_are_in_no_untrusted_memory(style: str) -> None:
             "style": "asserts",
             "entry_point": "add",
             "setup": f"want = {canary!r}",
-            "tests": [f"assert add(1, 2) == {canary!r}"],
+            "tests": [f"found = add(1, 2)\nassert found == {canary!r}"],
         },
+        "literals": {"style": "asserts", "entry_point": "add", "tests": [f"assert add(1, 2) == {canary!r}"]},
         "stdin": {"style": "stdin", "inputs": ["1 2"], "outputs": [canary]},
     }
     code += "add(1, 2)" if style == "stdin" else ""
@@ -383,7 +384,7 @@ sys.path.insert(0, {root!r})
 from verifiers import Completion, Problem, VerifierError
 from verifiers.sandbox import CodeVerifier
 tests = [{{"style": "function", "entry_point": "f", "args": [[1]], "outs": [2]}},
-         {{"style": "asserts", "entry_point": "f", "tests": ["assert f(1) == 2"]}},
+         {{"style": "asserts", "entry_point": "f", "tests": ["x = 1\\nassert f(x) == 2"]}},
          {{"style": "stdin", "inputs": ["1"] * 4, "outputs": ["2"] * 4}}]
 code = "def f(x): return x + 1\\nimport sys\\nif sys.argv[0]: print(2)"
 pairs = [(Problem(tests=one), Completion(code)) for one in tests]

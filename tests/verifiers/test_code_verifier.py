@@ -21,7 +21,8 @@ from verifiers.sandbox.submission import NoSubmissionError, extract
 pytestmark = pytest.mark.quick
 
 ADD = {"style": "function", "entry_point": "add", "args": [[1, 2], [3, 4]], "outs": [3, 7]}
-ASSERTS = {"style": "asserts", "entry_point": "f", "tests": ["assert f(1) == 2", "assert f(5) == 6"]}
+ASSERTS = {"style": "asserts", "entry_point": "f", "tests": ["x = 1\nassert f(x) == 2", "assert f(5) == 6"]}
+LITERALS = {"style": "asserts", "entry_point": "f", "tests": ["assert f(1) == 2", "assert f(5) == 6"]}
 STDIN = {"style": "stdin", "inputs": ["1 2\n", "3 4\n"], "outputs": ["3\n", "7\n"]}
 
 
@@ -66,6 +67,12 @@ def judged(verifier: CodeVerifier, tests: Any, code: str) -> Verdict:
         (ASSERTS, "def f(x): raise SystemExit", 0.0, "EXIT"),
         (ASSERTS, "def f(x", 0.0, "CE"),
         (ASSERTS, "def f(x):\n  while True: pass", 0.0, "TLE"),
+        (LITERALS, "def f(x): return x + 1", 1.0, "AC"),
+        (LITERALS, "def f(x): return 2", 0.0, "WA"),
+        (LITERALS, "def f(x): return undefined", 0.0, "RTE"),
+        (LITERALS, "def f(x): raise SystemExit", 0.0, "EXIT"),
+        (LITERALS, "def f(x", 0.0, "CE"),
+        (LITERALS, "def f(x):\n  while True: pass", 0.0, "TLE"),
         (STDIN, "print(sum(map(int, input().split())))", 1.0, "AC"),
         (STDIN, "print(3)", 0.0, "WA"),
         (STDIN, "raise SystemExit(3)", 0.0, "RTE"),
@@ -267,6 +274,24 @@ def test_assert_style_meets_proxies(verifier: CodeVerifier, tests: list[str], co
 def test_a_large_input_is_no_disk_trouble(verifier: CodeVerifier) -> None:
     tests = {"style": "stdin", "inputs": ["x" * (70 << 20)], "outputs": [str(70 << 20)]}
     assert judged(verifier, tests, "import os\nprint(os.fstat(0).st_size)").reason == "AC"
+
+
+LATER = "import threading, time\ndef later(): time.sleep({}); print('x')\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ("", LATER.format(0.1) + "threading.Thread(target=later).start()"),
+        ("", LATER.format(9) + "threading.Thread(target=later, daemon=True).start()\nprint('x')"),
+        ("", LATER.format(0.1) + "import concurrent.futures as c\nc.ThreadPoolExecutor(2).submit(later)"),
+        ("", "import atexit\natexit.register(print, 'x')"),
+        ("", "print('x' + open('/dev/stdin').read())"),
+        ("x", "print(open('/dev/stdin').read())"),
+    ],
+)
+def test_a_program_begins_and_ends_as_with_the_interpreter(verifier: CodeVerifier, given: str, code: str) -> None:
+    assert judged(verifier, {"style": "stdin", "inputs": [given], "outputs": ["x"]}, code).reason == "AC"
 
 
 def test_flags_are_beside_the_verdict(verifier: CodeVerifier) -> None:

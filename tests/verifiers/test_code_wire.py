@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verifiers import Completion, Problem, Verdict, VerifierError
-from verifiers.core import printable
 from verifiers.sandbox import CodeVerifier, checkers, probe, wire
+from verifiers.terminal import visible
 
 inf = math.inf
 
@@ -122,6 +122,14 @@ def test_wire_depth_is_bounded() -> None:
         ("strict", 2, 2.0, False),
         ("strict", [1], (1,), False),
         ("strict", {"a": {1}}, {"a": {1}}, True),
+        ("item", [3], 3, True),
+        ("item", [[1, 2]], [1, 2], True),
+        ("item", [3], [3], True),
+        ("item", [3], [[3]], False),
+        ("item", [3, 4], 3, False),
+        ("item", [True], 1, False),
+        ("item", "a", "a", True),
+        ("item", [], None, False),
         ("unordered", [[1], [2]], [(2,), (1,)], True),
         ("unordered", [1, 1, 2], [1, 2, 2], False),
         ("unordered", [1, 2.0], [2, 1], True),
@@ -288,7 +296,7 @@ def test_texts_are_cheap_whatever_came(name: str, got: str) -> None:
     ],
 )
 def test_details_are_printable(text: str, shown: str) -> None:
-    assert printable(text) == shown
+    assert visible(text) == shown
     assert (Verdict(0.0, text, text).reason, Verdict(0.0, text, text).detail) == (shown, shown)
     assert str(VerifierError(text)) == shown
     shown.encode()

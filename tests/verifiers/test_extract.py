@@ -5,7 +5,7 @@ Every spelling that is accepted stands beside a near miss that must not be, ever
 
 from pathlib import Path
 
-import pytest
+from tables_for_tests import each
 
 from verifiers import Completion, Problem, resolve
 
@@ -1167,18 +1167,14 @@ FOURTH_ROUND = [
 ]
 
 CASES = [
-    pytest.param(*case, id=f"{name}-{index}")
-    for name, cases in {
-        "hedge": HEDGES_INSIDE,
-        "retraction": RETRACTIONS,
-        "prose": PROSE,
-        "language": LANGUAGES,
-        "shape": SHAPES,
-        "fourth round": FOURTH_ROUND,
-        "third round": THIRD_ROUND,
-        "second round": SECOND_ROUND,
-    }.items()
-    for index, case in enumerate(cases)
+    *HEDGES_INSIDE,
+    *RETRACTIONS,
+    *PROSE,
+    *LANGUAGES,
+    *SHAPES,
+    *FOURTH_ROUND,
+    *THIRD_ROUND,
+    *SECOND_ROUND,
 ]
 TOM = "Tom has 3 apples and buys 4 more. How many apples does he have?"
 CHOICE = "What is $3+4$?\n(A) 6\n(B) 7\n(C) 8"
@@ -1215,13 +1211,13 @@ PROMPTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("gold", "text", "score"), CASES)
+@each(CASES)
 def test_what_stands_around_an_answer(gold, text, score):
     verdict = resolve("math")(Problem(answer=gold), Completion(text))
     assert verdict.score == score, verdict
 
 
-@pytest.mark.parametrize(("prompt", "gold", "text", "score"), PROMPTED)
+@each(PROMPTED)
 def test_a_repeated_question_is_no_answer(prompt, gold, text, score):
     verdict = resolve("math")(Problem(prompt, gold), Completion(text))
     assert verdict.score == score, verdict
@@ -1235,7 +1231,7 @@ def _lines():
             yield gold, text.replace("⏎", "\n"), float(line[0] == "=")
 
 
-@pytest.mark.parametrize(("gold", "text", "score"), list(_lines()))
+@each(_lines())
 def test_an_answer_that_is_left_open_or_taken_back_is_not_paid(gold, text, score):
     verdict = resolve("math")(Problem(answer=gold), Completion(text))
     assert verdict.score == score, verdict

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tables_for_tests import each
 
 from verifiers import Completion, Problem, resolve
 from verifiers.audit import bench
@@ -10,7 +11,7 @@ from verifiers.audit import bench
 HACKS = [json.loads(line) for line in bench.HACKS.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.parametrize("hack", HACKS, ids=lambda hack: hack["why"])
+@each(HACKS)
 def test_is_not_paid(hack):
     for strict in (False, True):
         verdict = resolve("math", strict=strict)(
@@ -48,10 +49,9 @@ COSTLY = [
 
 
 @pytest.mark.parametrize("text", COSTLY, ids=range(len(COSTLY)))
-@pytest.mark.parametrize("gold", ["7", "x^2", r"\{1,2\}", "Monday"])
-def test_costly_text_is_decided(gold, text):
-    verdict = resolve("math")(Problem(answer=gold), Completion(text))
-    assert verdict.score == 0.0
+def test_costly_text_is_decided(text):
+    for gold in ("7", "x^2", r"\{1,2\}", "Monday"):
+        assert resolve("math")(Problem(answer=gold), Completion(text)).score == 0.0, gold
 
 
 @pytest.mark.parametrize("gold", [r"\int_0^1 10^{10^{10}} dx", r"\lim_{x \to 0} 10^{10^{10}}", r"\int_0^1 ((9!)!)! dx"])

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verifiers import Completion, GoldError, Problem, VerifierError, check_gold, resolve
-from verifiers.mathexpr.pairs import KINDS, pairs
+from verifiers.audit.math_pairs import KINDS, pairs
 from verifiers.mathexpr.verify import REASONS
 
 FRAGMENTS = st.sampled_from(

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tables_for_tests import each
 
 from verifiers import Completion, GoldError, Problem, check_gold, resolve
 from verifiers.mathexpr.guard import variants
@@ -28,14 +29,14 @@ def _verdict(gold, prompt, text):
     return resolve("math")(Problem(prompt, gold), Completion(f"<answer>{text}</answer>"))
 
 
-@pytest.mark.parametrize(("gold", "prompt", "text", "same"), CASES)
+@each(CASES)
 def test_says_the_same_or_something_else(gold, prompt, text, same):
     verdict = _verdict(gold, prompt, text)
     assert verdict.score == float(same), verdict
 
 
 # The last digits of a float say nothing, and what a worked solution says before its answer is not compared.
-@pytest.mark.parametrize("gold", sorted({case[0] for case in CASES if "boxed" not in case[0] and len(case[0]) != 19}))
+@each(sorted({case[0] for case in CASES if "boxed" not in case[0] and len(case[0]) != 19}))
 def test_a_gold_is_equal_to_itself_and_every_number_in_it_counts(gold):
     check_gold(Problem(answer=gold))
     for _, texts in variants(gold):

@@ -1,6 +1,6 @@
 """What counts as the same answer: one line a kind of case, (gold, completion, score, reason)."""
 
-import pytest
+from tables_for_tests import each
 
 from verifiers import Completion, Problem, resolve
 
@@ -1038,7 +1038,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("gold", "text", "score", "reason"), CASES)
+@each(CASES)
 def test_verdict(gold, text, score, reason):
     verdict = resolve("math")(Problem(answer=gold), Completion(text))
     assert (verdict.score, verdict.reason) == (score, reason), verdict

@@ -1,6 +1,6 @@
 """Prose around a right answer: paid only where every word said of the answer is understood."""
 
-import pytest
+from tables_for_tests import each
 
 from verifiers import Completion, Problem, resolve
 
@@ -200,12 +200,12 @@ REFUSED += [
 ]
 
 
-@pytest.mark.parametrize("text", PAID)
+@each(PAID)
 def test_paid(text: str) -> None:
     assert MATH(Problem("", "24"), Completion(text)).score == 1.0
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@each(REFUSED)
 def test_refused(text: str) -> None:
     assert MATH(Problem("", "24"), Completion(text)).score == 0.0
 

@@ -1,6 +1,6 @@
 """Words around and inside an answer, by class and language: (gold, completion, score)."""
 
-import pytest
+from tables_for_tests import each
 
 from verifiers import Completion, Problem, resolve
 
@@ -1087,8 +1087,7 @@ GIVEN_UP = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("gold", "text", "score"),
+@each(
     [
         *FRACTION_WORDS,
         *DENIED_AFTER,
@@ -1107,7 +1106,7 @@ GIVEN_UP = [
         *NEAR_MISSES,
         *DENIED_VALUES,
         *GIVEN_UP,
-    ],
+    ]
 )
 def test_verdict(gold, text, score):
     verdict = resolve("math")(Problem(answer=gold), Completion(text))
@@ -1124,7 +1123,7 @@ PROMPTED = [
 ]
 
 
-@pytest.mark.parametrize(("gold", "text", "prompt", "score"), PROMPTED)
+@each(PROMPTED)
 def test_the_question_decides(gold, text, prompt, score):
     verdict = resolve("math")(Problem(answer=gold, prompt=prompt), Completion(text))
     assert verdict.score == score, verdict

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tables_for_tests import each
 
 from verifiers import Completion, GoldError, Problem, resolve
 from verifiers.audit.math_fuzz import SCALARS, WRAPS, pair, pairs
@@ -74,7 +75,7 @@ def test_random_pairs_make_a_bounded_number_of_calls():
         assert work.calls < MOST_CALLS, (index, how)
 
 
-@pytest.mark.parametrize("form", sorted({*WRAPS, *SCALARS}))
+@each(sorted({*WRAPS, *SCALARS}))
 def test_nesting_never_multiplies_the_work(form):
     """Work that doubles with every level would not end: a tree is walked once, however deep it is."""
     holes = form.replace("{{", "").replace("}}", "").count("{}")

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from on_ray_for_tests import actors_of, remove_a_busy_node, remove_node, set_token
+from on_ray_for_tests import actors_of, remove_a_busy_node, remove_node, set_token, waits_for
 from score_shards_for_tests import files, write_shards
 
 from verifiers import Completion, Problem, Reward, VerifierError, score_many
@@ -348,14 +348,6 @@ COMMAND = "import sys; from verifiers.__main__ import main; sys.exit(main(sys.ar
 SLOW = ["--reward", "on_ray_for_tests:slow_sum"]
 
 
-def waits_for(found, process):
-    until = time.monotonic() + 240
-    while not found():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < until
-        time.sleep(0.02)
-
-
 def answers(port):
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
         return True
@@ -419,7 +411,7 @@ def test_shards_with_a_kill_and_a_lost_node(cluster, tmp_path, forks):
     out, err = process.communicate(300)
     assert process.returncode == 0, out + err
     assert "scoring on " in err
-    assert "its work is done again by another one" in err
+    assert "another actor repeats its work" in err
     assert "720 completions, 0 unscored" in out
     assert main(["score", str(shards), *SLOW, "--out", str(here)]) == 0
     assert files(there) == files(here)

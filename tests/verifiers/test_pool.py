@@ -90,16 +90,19 @@ def test_what_a_worker_notes_is_never_half_new_and_half_old():
     with Pool(Reward("format"), workers=1) as pool:
         worker = pool._workers[0]
 
+        sent = [time.monotonic()]
+
         def watch():
             while not stop.is_set():
+                before = sent[0]
                 place, since = worker.progress()
-                if place >= 0 and time.monotonic() - since > 1:
+                if place >= 0 and since < before:
                     old.append((place, since))
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        time.sleep(1.5)
-        for _ in range(3000):
+        for _ in range(500):
+            sent[0] = time.monotonic()
             assert [score.error for score in pool.map(pairs(["1"]))] == [""]
         stop.set()
         watcher.join()
@@ -144,6 +147,35 @@ def test_back_pressure_and_an_early_end():
         list(pool.map(pairs(["1"])))
 
 
+def test_calls_from_several_threads_share_the_workers(tmp_path):
+    path = tmp_path / "go on"
+    with Pool(Reward("pool_trouble_for_tests:waits"), workers=2, timeout_s=60.0) as pool:
+        held = []
+        first = threading.Thread(target=lambda: held.extend(pool.map(pairs([str(path), *"111"]))))
+        first.start()
+        until = time.monotonic() + 60
+        while not path.with_suffix(".begun").exists():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        for _ in range(3):  # each goes on although the first call waits
+            assert [score.reward for score in pool.map(pairs("1x1x1x"))] == [1.0, 0.0] * 3
+        early = pool.map(pairs("1" * 2000))
+        assert next(early).reward == 1.0
+        early.close()  # may cost the first call a worker, but none of its scores
+        assert not held
+        path.touch()
+        first.join()
+        assert [score.reward for score in held] == [0.0, 1.0, 1.0, 1.0]
+
+
+def test_an_item_that_waits_holds_up_no_other(tmp_path):
+    path = tmp_path / "go on"
+    texts = [*["30 ms"] * 4, str(path), *["30 ms"] * 6, f"end {path}", "1"]
+    with Pool(Reward("pool_trouble_for_tests:waits"), workers=2, timeout_s=60.0) as pool:
+        scores = [(score.reward, score.error) for score in pool.map(pairs(texts))]
+    assert scores == [(0.0, "")] * 12 + [(1.0, "")]
+
+
 def test_no_process_is_left_behind():
     with Pool(Reward("pool_trouble_for_tests:parent"), workers=2) as pool:
         (score,) = pool.map(pairs(["1"]))
@@ -182,7 +214,7 @@ def test_a_worker_whose_caller_is_gone_ends_without_a_word(capfd):
         assert len(list(pool.map([(Problem(), Completion("1"))]))) == 1
         worker = pool._workers[0]
         worker._process.stdout.close()
-        worker.give([(0, Problem(), Completion("1"))])
+        worker.give(None, [(0, Problem(), Completion("1"))])
         assert not worker.unsent
         assert worker._process.wait(60) == 0
         assert capfd.readouterr().err == ""

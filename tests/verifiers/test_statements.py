@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tables_for_tests import each
 
 from verifiers import Completion, Problem, resolve
 from verifiers.extract.numerals import language_of, numerals
@@ -19,19 +20,19 @@ def table(name):
 CASES = table("statement_cases.txt")
 
 
-@pytest.mark.parametrize(("gold", "prompt", "text", "score"), CASES)
+@each(CASES)
 def test_what_the_last_sentence_says(gold, prompt, text, score):
     verdict = resolve("math")(Problem(answer=gold, prompt=prompt), Completion(text))
     assert verdict.score == score, verdict
 
 
-@pytest.mark.parametrize(("gold", "prompt", "text", "score"), table("asked_cases.txt"))
+@each(table("asked_cases.txt"))
 def test_what_a_question_asks_for(gold, prompt, text, score):
     verdict = resolve("math")(Problem(answer=gold, prompt=prompt), Completion(text))
     assert verdict.score == score, verdict
 
 
-@pytest.mark.parametrize(("gold", "prompt", "text", "score"), table("prose_cases.txt"))
+@each(table("prose_cases.txt"))
 def test_what_ordinary_prose_says(gold, prompt, text, score):
     verdict = resolve("math")(Problem(answer=gold, prompt=prompt), Completion(text))
     assert verdict.score == score, verdict

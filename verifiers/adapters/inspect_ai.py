@@ -8,8 +8,7 @@ from typing import Any
 import anyio.to_thread
 from inspect_ai.scorer import Score, mean, scorer, stderr
 
-from verifiers.adapters.shared import best_of, of_all, reward_of, text_or_none, why
-from verifiers.core import Problem
+from verifiers.adapters.shared import best_of, of_all, problem_of, reward_of, why
 
 
 @scorer(metrics=[mean(), stderr()], name="verified")  # type: ignore[untyped-decorator]
@@ -24,16 +23,8 @@ def verified(reward: str = "math", options: Mapping[str, Mapping[str, Any]] | No
     ready = reward_of(reward, options)
 
     async def score(state: Any, target: Any) -> Any:
-        meta = state.metadata or {}
-        problem = Problem(
-            prompt=state.input_text,
-            language=text_or_none(meta.get("language")),
-            id=str(state.sample_id),
-            meta=meta,
-        )
-        text = state.output.completion
-
-        best = await anyio.to_thread.run_sync(best_of, ready, problem, list(target), text)
+        problem = problem_of(state.input_text, state.metadata or {}, state.sample_id)
+        best = await anyio.to_thread.run_sync(best_of, ready, problem, list(target), state.output.completion)
         if best.reward is None:
             return Score.unscored(explanation=why(best), metadata=of_all(ready, best))
         verdicts = best.verdicts.values()

@@ -18,7 +18,7 @@ from nemo_rl.distributed.virtual_cluster import PY_EXECUTABLES
 from nemo_rl.environments.interfaces import EnvironmentInterface, EnvironmentReturn
 from nemo_rl.environments.utils import register_env
 
-from verifiers.adapters.shared import required, reward_of, said, scored_many, text_or_none
+from verifiers.adapters.shared import problem_of, required, reward_of, said, scored_many
 from verifiers.core import Problem
 from verifiers.reward import Score
 
@@ -76,13 +76,7 @@ def register(name: str = "verified") -> None:
 
 def _row(log: Sequence[Mapping[str, Any]], meta: Mapping[str, Any]) -> tuple[Problem, Any, str]:
     plain = [{"role": part["role"], "content": part["content"]} for part in log]
-    problem = Problem(
-        prompt=said(plain, "user"),
-        language=text_or_none(meta.get("language")),
-        id=str(meta.get("id", "")),
-        meta=meta,
-    )
-    return problem, meta.get("ground_truth"), said(plain)
+    return problem_of(said(plain, "user"), meta, meta.get("id", "")), meta.get("ground_truth"), said(plain)
 
 
 def _answer(score: Score) -> str | None:

@@ -44,10 +44,7 @@ def response_of(query: str, prompt: str) -> str:
 
 
 def openrlhf_reward(
-    reward: Reward | str,
-    *,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    unscored: float | None = 0.0,
+    reward: Reward | str, *, options: Mapping[str, Mapping[str, Any]] | None = None, unscored: float | None = 0.0
 ) -> Callable[..., dict[str, Any]]:
     """Returns OpenRLHF's `reward_func(queries, prompts, labels)`; labels are the golds, or tests as JSON text.
 

@@ -128,7 +128,7 @@ class ReasoningGym:
         """Judges one completion; safe from any thread."""
         name, entry = problem.meta.get("reasoning_gym"), problem.meta.get("entry")
         if not isinstance(name, str) or not isinstance(entry, Mapping):
-            raise GoldError(f"problem {problem.id or problem.prompt[:60]!r} has no reasoning_gym name and entry")
+            raise GoldError(f"problem {problem.name!r} has no reasoning_gym name and entry")
         span = final_answer(completion.text) or answering_span(completion.text)
         answer = completion.text[slice(*span)].strip() if span else ""
         if not answer:

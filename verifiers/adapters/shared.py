@@ -179,9 +179,10 @@ def accuracy(reward: Reward, score: Score) -> float:
     return min((found[name] for name in reward.correctness if name in found), default=score.reward)
 
 
-def text_or_none(value: Any) -> str | None:
-    """Returns the value if it is text, as `Problem.language` must be."""
-    return value if isinstance(value, str) else None
+def problem_of(prompt: str, meta: Mapping[str, Any], id: object) -> Problem:
+    """Returns a problem without its gold; its language is that of `meta`, if that is text."""
+    language = meta.get("language")
+    return Problem(prompt, language=language if isinstance(language, str) else None, id=str(id), meta=meta)
 
 
 def of_all(reward: Reward, score: Score) -> dict[str, float]:

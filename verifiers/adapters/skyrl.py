@@ -12,8 +12,7 @@ from typing import Any
 
 from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput
 
-from verifiers.adapters.shared import of_all, required, reward_of, said, scored, text_or_none
-from verifiers.core import Problem
+from verifiers.adapters.shared import of_all, problem_of, required, reward_of, said, scored
 
 
 class VerifiedEnv(BaseTextEnv):  # type: ignore[misc]  # typed only where SkyRL is installed
@@ -53,12 +52,7 @@ class VerifiedEnv(BaseTextEnv):  # type: ignore[misc]  # typed only where SkyRL 
 
     def step(self, action: str) -> Any:
         """SkyRL's step: one turn. Raises VerifierError for a completion that can't be scored, without `unscored`."""
-        problem = Problem(
-            prompt=self._prompt,
-            language=text_or_none(self._row.get("language")),
-            id=str(self._row.get("id", "")),
-            meta=self._row,
-        )
+        problem = problem_of(self._prompt, self._row, self._row.get("id", ""))
         score = scored(self._reward, problem, self._gold, action)
         self._metrics = of_all(self._reward, score)
         value = required(score, self._unscored)

@@ -11,7 +11,7 @@ import asyncio
 import statistics
 from typing import Any
 
-from verifiers.adapters.shared import of_all, required, reward_of, said, say_once, scored_many, text_or_none, why
+from verifiers.adapters.shared import of_all, problem_of, required, reward_of, said, say_once, scored_many, why
 from verifiers.core import Problem
 from verifiers.reward import Reward, Score
 
@@ -41,12 +41,7 @@ async def rm(args: Any, sample: Any, **_: Any) -> float | list[float]:
 
 def _row(sample: Any) -> tuple[Problem, Any, str]:
     meta = sample.metadata if isinstance(sample.metadata, dict) else {}
-    problem = Problem(
-        prompt=said(sample.prompt, "user"),
-        language=text_or_none(meta.get("language")),
-        id=str(meta.get("id", sample.index)),
-        meta=meta,
-    )
+    problem = problem_of(said(sample.prompt, "user"), meta, meta.get("id", sample.index))
     return problem, sample.label, sample.response
 
 

@@ -16,11 +16,7 @@ _OF_TRL = {"trainer_state", "log_extra", "log_metric", "environments"}
 
 
 def trl_reward(
-    reward: Reward | str,
-    *,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    answer: str = "",
-    name: str = "",
+    reward: Reward | str, *, options: Mapping[str, Mapping[str, Any]] | None = None, answer: str = "", name: str = ""
 ) -> RewardFunc:
     """Returns a function for TRL's `reward_funcs`; a completion that can't be scored gets None, and TRL leaves it out.
 

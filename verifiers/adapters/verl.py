@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from verifiers.adapters.shared import accuracy, of_all, required, reward_of, scored, text_or_none
-from verifiers.core import Problem
+from verifiers.adapters.shared import accuracy, of_all, problem_of, required, reward_of, scored
 
 
 def compute_score(
@@ -43,11 +42,7 @@ def compute_score(
     """
     info = dict(extra_info or {})
     ready = reward_of(reward, options)
-    problem = Problem(
-        prompt=str(info.get("question") or info.get("prompt") or ""),
-        language=text_or_none(info.get("language")),
-        id=str(info.get("index", data_source)),
-        meta={"data_source": data_source, **info},
-    )
+    asked, meta = str(info.get("question") or info.get("prompt") or ""), {"data_source": data_source, **info}
+    problem = problem_of(asked, meta, info.get("index", data_source))
     score = scored(ready, problem, ground_truth, solution_str)
     return {**of_all(ready, score), "score": required(score, unscored), "acc": accuracy(ready, score)}

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from verifiers import rows
+from verifiers.audit.math_pairs import pairs
 from verifiers.audit.targets import ALONE, reward_of
 from verifiers.core import Completion, GoldError, Problem, Verdict, VerifierError
 from verifiers.golds import gold_text
-from verifiers.mathexpr.pairs import pairs
 from verifiers.pool import LATE, Pool
 from verifiers.reward import Reward, score_one
 

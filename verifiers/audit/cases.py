@@ -231,37 +231,14 @@ def style_cases(problem: Problem) -> Iterator[Case]:
 
 # Fillings of long texts: each has taken some published verifier minutes.
 FILLS = {
-    "letters": "a",
-    "words": "some words ",
-    "digits": "7",
-    "groups of digits": "1,000,",
-    "spaces": " ",
-    "line breaks": "\n",
-    "open think": "<think>",
-    "close think": "</think>",
-    "open answer": "<answer>",
-    "blocks": "<think>a</think><answer>4</answer>",
-    "angle brackets": "<",
-    "open box": "\\boxed{",
-    "open braces": "{",
-    "brace pairs": "{}",
-    "backslashes": "\\",
-    "dollars": "$",
-    "dollar words": "$a$ ",
-    "fences": "```\n",
-    "parentheses": "(",
-    "powers": "9^",
-    "plus ones": "1+",
-    "fractions": "\\frac{1}{",
-    "anchors": "the answer is ",
-    "hashes": "#### ",
-    "or": "4 or ",
-    "Chinese": "我们",
-    "combining marks": "a\u0301",
-    "zero-width": "\u200b",
-    "quotes": '"',
-    "equals": "x=",
-}
+    "letters": "a", "words": "some words ", "digits": "7", "groups of digits": "1,000,", "spaces": " ",
+    "line breaks": "\n", "open think": "<think>", "close think": "</think>", "open answer": "<answer>",
+    "blocks": "<think>a</think><answer>4</answer>", "angle brackets": "<", "open box": "\\boxed{", "open braces": "{",
+    "brace pairs": "{}", "backslashes": "\\", "dollars": "$", "dollar words": "$a$ ", "fences": "```\n",
+    "parentheses": "(", "powers": "9^", "plus ones": "1+", "fractions": "\\frac{1}{", "anchors": "the answer is ",
+    "hashes": "#### ", "or": "4 or ", "Chinese": "我们", "combining marks": "a\u0301", "zero-width": "\u200b",
+    "quotes": '"', "equals": "x=",
+}  # fmt: skip
 
 
 def long_text(fill: str, size: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -105,7 +106,4 @@ def exponent(sizes: Sequence[int], times: Sequence[float | None]) -> float | Non
     points = [(math.log(n), math.log(t)) for n, t in zip(sizes, times, strict=True) if t is not None and t > 0.001]
     if len(points) < 2:
         return None
-    mean_x = sum(x for x, _ in points) / len(points)
-    mean_y = sum(y for _, y in points) / len(points)
-    across = sum((x - mean_x) ** 2 for x, _ in points)
-    return sum((x - mean_x) * (y - mean_y) for x, y in points) / across
+    return statistics.linear_regression(*zip(*points, strict=True)).slope

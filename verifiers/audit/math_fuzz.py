@@ -60,26 +60,7 @@ SCALARS = (
     r"\sin({})", r"\cos({})", r"\ln({})", r"\log_2({})", r"\arctan({})", "f({})", "f(x,{})", r"\binom{{{}}}{{2}}",
     r"\max({},1)", r"\gcd({},6)", r"\det\begin{{pmatrix}}{}&x\\y&{}\end{{pmatrix}}", "({})^{{{}}}",
 )  # fmt: skip
-PLAIN = (
-    "1",
-    "2",
-    "7",
-    "10",
-    "0.5",
-    "x",
-    "y",
-    "n",
-    "k",
-    r"\pi",
-    "e",
-    "i",
-    "3",
-    "100",
-    r"\frac12",
-    "9" * 200,
-    "1e4000",
-    "10^{100}",
-)
+PLAIN = (*r"1 2 7 10 0.5 x y n k \pi e i 3 100 \frac12".split(), "9" * 200, "1e4000", "10^{100}")
 OPERATORS = ("+", "-", "*", "/", " ", r"\cdot ", ", ", "=", "<", "^", " or ", r"\cup ", r"\pm ", ":", r"\bmod ")
 JOINTS = (
     "; ", " and ", r"\times ", r"\mp ", r"\cap ", r"\setminus ", r"\le ", "&", r"\\", "!", "'", "%", r"\bmod ", "_",
@@ -219,18 +200,7 @@ def _wide(rng: random.Random) -> str:
 def _numbered(rng: random.Random) -> str:
     """Items that all differ: the worst case for sets and lists."""
     form = rng.choice(
-        (
-            "x+{}",
-            "({},{})",
-            r"\sqrt{{{}}}",
-            "[{},{}]",
-            "x^{{{}}}",
-            r"\frac{{{}}}{{x}}",
-            "a_{{{}}}",
-            "{}",
-            "1/{}",
-            r"\sin {}",
-        )
+        (*r"x+{} ({},{}) \sqrt{{{}}} [{},{}] x^{{{}}} \frac{{{}}}{{x}} a_{{{}}} {} 1/{}".split(), r"\sin {}")
     )
     joint = rng.choice((",", "+", "*", " ", r"\cup ", "=", "<", " or "))
     count = rng.choice((5, 20, 40, 60, 127))

@@ -25,6 +25,7 @@ from verifiers.audit.cases import (
     write,
 )
 from verifiers.audit.growth import measure
+from verifiers.audit.math_pairs import pairs
 from verifiers.audit.patience import HANGS, Clock, is_late, scores
 from verifiers.audit.probe import timed
 from verifiers.audit.report import Finding, Kind, Report
@@ -167,8 +168,9 @@ class _Audit:
         """Determines the forms in which most golds are paid, and the reward of the right answer to each problem."""
         for problem in self.problems:
             if not rights(problem):
-                name = problem.id or problem.prompt[:60]
-                raise ValueError(f"problem {name!r} has no gold: give it an answer, or a list `right` of right answers")
+                raise ValueError(
+                    f"problem {problem.name!r} has no gold: give it an answer, or a list `right` of right answers"
+                )
         known = programs.FORMS if self.report.kind == "program" else FORMS
         family = self.report.family("gold")
         few = self.problems[:10]
@@ -321,8 +323,6 @@ class _Audit:
 
 def _typed(forms: list[str], rng: random.Random) -> Iterator[Case]:
     """Yields mathematical answers of every type that are right or wrong by construction."""
-    from verifiers.mathexpr.pairs import pairs
-
     form = FORMS[next((form for form in forms if form in _TYPED_FORMS), forms[0])]
     for pair in pairs(_PAIRS, seed=rng.randrange(1 << 30)):
         family, expect = ("typed_same", RIGHT) if pair.same else ("typed_misses", WRONG)

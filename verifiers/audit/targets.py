@@ -69,7 +69,7 @@ class MathVerify:
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         if problem.answer is None:
-            raise GoldError(f"problem {problem.id or problem.prompt[:60]!r} has no answer")
+            raise GoldError(f"problem {problem.name!r} has no answer")
         gold = self._library.parse(f"\\boxed{{{problem.answer}}}", parsing_timeout=None)
         if not gold:
             raise VerifierError(f"math-verify can't read the gold {problem.answer!r}")

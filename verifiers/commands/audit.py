@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import sys
 from pathlib import Path
 
 from verifiers import rows
 from verifiers.audit import audit
 from verifiers.audit.report import KINDS
 from verifiers.audit.run import LIMIT_S, SIZES
+from verifiers.commands.shared import import_from_here
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit code 0: no finding of high severity; 1: there are some; 2: the audit could not be run."""
-    if "" not in sys.path:
-        sys.path.insert(0, "")  # `module:attr` may be in the working directory
+    import_from_here()
     try:
         given = json.loads(options.options)
     except json.JSONDecodeError as error:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from verifiers.audit import bench
-from verifiers.commands.shared import count_or_zero, positive
+from verifiers.commands.shared import count_or_zero, import_from_here, positive
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +41,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit code 0: measured; 2: a verifier or a file can't be used."""
-    if "" not in sys.path:
-        sys.path.insert(0, "")  # `module:attr` may be in the working directory
+    import_from_here()
     cases = [case for path in options.cases for case in bench.read_cases(path)]
     if options.bundled or (options.bundled is None and not options.cases):
         cases += bench.bundled()

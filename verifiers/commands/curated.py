@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import collections
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from verifiers import rows
 from verifiers.commands.score import scores
-from verifiers.commands.shared import Progress, read_options, table
+from verifiers.commands.shared import Progress, import_from_here, read_options, table
 from verifiers.core import Completion, Problem
 from verifiers.reward import Reward, Score
 from verifiers.terminal import one_line
@@ -24,8 +23,7 @@ _REPEATED = 1e-9  # scores this close are the same
 def replay(options: argparse.Namespace) -> int:
     """Exit code 0: all verdicts are the same (verifier, score, reason and answer); 1: some differ."""
     used, path = _read(options.run_dir)
-    if "" not in sys.path:
-        sys.path.insert(0, "")  # `module:attr` may be in the working directory
+    import_from_here()
     if options.reward:
         raise ValueError("--reward is for runs; a set is verified by the verifiers it was made with")
     given = {name: about["options"] for name, about in used.items() if about["options"]}

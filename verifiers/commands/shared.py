@@ -117,10 +117,15 @@ def _checked(options: Any) -> dict[str, dict[str, Any]]:
     return options
 
 
+def import_from_here() -> None:
+    """Lets `module:attr` be in the working directory."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+
+
 def make_reward(formula: str, options: Mapping[str, Mapping[str, Any]]) -> Reward:
     """Returns the reward, and prints warnings about it on standard error. Raises ValueError."""
-    if "" not in sys.path:
-        sys.path.insert(0, "")  # `module:attr` may be in the working directory
+    import_from_here()
     reward = Reward(formula, options=options)
     print(f"reward {reward}", file=sys.stderr)
     for warning in reward.warnings:

@@ -19,6 +19,7 @@ from verifiers.extract.statement_words import STOP
 from verifiers.extract.statements import begins_with_so, stated, with_unit
 from verifiers.extract.turns import CORRECTION
 from verifiers.extract.words import VALUE, WORD
+from verifiers.lazy_pattern import lazy_pattern
 
 __all__ = [
     "Extraction",
@@ -36,15 +37,15 @@ __all__ = [
     "turned",
 ]
 
-_ANSWER = re.compile(r"<(/?)answer>", re.IGNORECASE)
-_HASHES = re.compile(r"####[ \t]*([^\n]*)")
-_SENTENCE = re.compile(rf"({VALUE})\.\s+(?=[^\W\d])")
+_ANSWER = lazy_pattern(r"<(/?)answer>", re.IGNORECASE)
+_HASHES = lazy_pattern(r"####[ \t]*([^\n]*)")
+_SENTENCE = lazy_pattern(rf"({VALUE})\.\s+(?=[^\W\d])")
 # A short sentence that says a value of something: "He pays £12.", "15 litres fill 3 cans."
-_SAYS = re.compile(
+_SAYS = lazy_pattern(
     r"\s*(?:(?!Not?\b)[A-ZÀ-ÞА-Я][^\W\d_]*\s+[^\W\d_]{3,}|\d+\s[^\W\d_]{3,}\s[^\W\d_]{3,})[^\d\n.]{0,20}\s[$£€]?\d[^\n]{0,40}[.!]\s*$"
 )
 # What leaves open an answer that is denied, rather than denying one of several.
-_UNCERTAIN = re.compile(
+_UNCERTAIN = lazy_pattern(
     r"\b(?:certain|sure|clear|known?|reliable|trust\w*|uncertain|unclear|sicher|klar|bekannt|sûr|clair|segur[oa]|clar[oa]|sicur[oa]|chiar[oa])\b"
     r"|(?<!\w)(?:ясно|уверен\w*|известно)|确定|清楚|確か|확실",
     re.IGNORECASE,

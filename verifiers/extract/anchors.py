@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from verifiers.lazy_pattern import lazy_pattern
+
 
 class Anchor(NamedTuple):
     """One announcing phrase: the match ends where the answer may begin."""
@@ -116,7 +118,7 @@ _TABLE: dict[str, tuple[str, str]] = {
     "te": ("సమాధానం|జవాబు", rf"(?:సమాధానం|జవాబు)\s*(?:[:=]|{_VALUE})"),
     "th": ("คำตอบ|ตอบ", r"(?:คำตอบ|ตอบ)\s*(?:คือ|[:=])"),
 }
-WEAK = re.compile(
+WEAK = lazy_pattern(
     r"results?|solutions?|options?|choices?|nullstell|racines|ra[íi][cz]es|oplossing|ergebnis|resultat|lösung|loesung|r[ée]sultat|resultado|soluci"
     r"|solu[çc]|risultat|soluzion|resultaat|uitkomst|wynik|rozwi|výsl"
     r"|sonuç|çözüm|kök|hasil|solusi|nghiệm|kết quả|rezultat|eredmény|tulos|αποτ|результат|корн|решени|结果|結果|解|根"
@@ -128,13 +130,13 @@ MOST = 64  # anchors that are looked at, from the end
 
 Stem = tuple[str, re.Pattern[str]]
 _STEMS: dict[str, list[Stem]] = {
-    language: [(stem, re.compile(pattern, re.IGNORECASE)) for stem in stems.split("|")]
+    language: [(stem, lazy_pattern(pattern, re.IGNORECASE)) for stem in stems.split("|")]
     for language, (stems, pattern) in _TABLE.items()
 }
 _ENGLISH = _STEMS["en"]
 _ELSE = [stem for language, stems in _STEMS.items() if language != "en" for stem in stems]
 _LATIN = [stem for stem in _ELSE if stem[0].isascii()]
-_LETTER = re.compile(r"[^\W\d_]")
+_LETTER = lazy_pattern(r"[^\W\d_]")
 _LOWER = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
 
 

@@ -13,6 +13,7 @@ from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.turns import ALTERNATIVE, CONCLUSION, CORRECTION
 from verifiers.extract.wordings import says_no_solution
 from verifiers.extract.words import VALUE, WORD, ascii_words
+from verifiers.lazy_pattern import lazy_pattern
 
 _BUT = r"but|sondern|aber|doch|jedoch|mais|sino|pero|mas|porém|ma|però|maar|ale|ama|fakat|tetapi|nhưng"
 _BUT_ELSE = (
@@ -22,19 +23,19 @@ _BUT_ELSE = (
     r"|[，；](?=(?:正确|正確|真正|实际)的?(?:$|答案|结果)|答案)"
 )
 # What follows is no longer what somebody said.
-_CONTRASTED = re.compile(
+_CONTRASTED = lazy_pattern(
     rf"\b(?:{_BUT}|also|daher|somit|donc|ainsi|por lo tanto|entonces|portanto|então|quindi|dunque|dus)\b|{_BUT_ELSE}"
     r"|(?<!\w)(?:поэтому|значит)(?!\w)|所以|因此",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(
+_CLAUSE = lazy_pattern(
     rf"\b(?:so|therefore|thus|hence|consequently|daher|donc|quindi|{_BUT})\b"
     + f"|{_BUT_ELSE}"
     + r"|,\s+(?=(?:the|our|my|this|it|die|das|la|le|el|il|a|o|ответ)\b)|а именно|поэтому|而是|所以|因此"
     + r"|でなく|따라서|므로|니까",
     re.IGNORECASE,
 )
-_REASONING = re.compile(
+_REASONING = lazy_pattern(
     r"(?<![,(\s])[,(\s]++(?:as (?:required|desired|expected|claimed|needed|stated|wanted|shown|asked)"
     r"|which (?:matches|agrees|means|makes|confirms)|(?:it|this) (?:doesn['’]t|does not|can['’]t|cannot"
     r"|isn['’]t) (?:make sense for it to be"
@@ -51,7 +52,7 @@ _WORDS_ALONE = (
     r"|excluding|including|without|parts?|first|second|third|last|next|step|if|unless|only|just|m[aáií]n?[xní]\w*im\w*|aprox\w*|approx\w*|м[аи][кн]\w*имум)\b)"
 )
 # What else follows a value after a comma or in brackets and is none of it; `not_understood` reads it.
-_ASIDE = re.compile(
+_ASIDE = lazy_pattern(
     rf"(?<=[\w$)}}\]%])\s+\((?=[a-z]{{3,20}}[ :,][^()\d=\\$]{{3,120}}\)[\s.]{{0,20}}$){_WORDS_ALONE}"
     rf"|(?<=[\w$)}}\]%]),\s+so\s+(?=[^()\d=\\$]{{3,120}}$){_WORDS_ALONE}"
     rf"|(?<=[\w$)}}\]%]),\s+(?:wie|was|comme|como|come|как)\s+(?=[^()\d=\\$]{{3,80}}$){_WORDS_ALONE}|"
@@ -63,33 +64,33 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 # "it can't be A or B": the rest of a text that names other letters only.
-_OTHER_LETTERS = re.compile(
+_OTHER_LETTERS = lazy_pattern(
     r"[\s,;.:(]*(?:(?:because|since|as)\s+)?(?:it|this) (?:(?:doesn['’]t|does not) make sense for it to be"
     r"|(?:can['’]t|cannot|could not|couldn['’]t) be|isn['’]t|is not) ([A-J](?:(?:,| or| nor| and"
     r"|, or)? [A-J])*)[\s.)]*",
     re.IGNORECASE,
 )
-_ASKED = re.compile(
+_ASKED = lazy_pattern(
     r"^\W*(?:(?:so|and|then|but|now)\s+)?(?:is|was|would|will|what|which|can|does|do|how|why|prove|show"
     r"|verify|check|explain|decide|determine)\b[^.!?\n]*$"
     r"|\b(?:suppose|assume|imagine|pretend)\b[^.!?\n]*$"
     r"|\b(?:if|whether|assum(?:ing|es|ed)|could|might|may|maybe|perhaps|unless|guess\w*|until)\b[^.!?,;\n]*$",
     re.IGNORECASE,
 )
-_HYPOTHETICAL = re.compile(r"\W*(?:for|if|when|with|had|were)\b", re.IGNORECASE)
+_HYPOTHETICAL = lazy_pattern(r"\W*(?:for|if|when|with|had|were)\b", re.IGNORECASE)
 _ASKING = frozenset(
     "if whether suppose assume assumes assumed assuming could might may maybe perhaps is was what which unless"
     " would guess guesses guessed guessing until will can does do how why imagine pretend prove show verify"
     " check explain decide determine".split()
 )
-_ASKED_ELSE = re.compile(
+_ASKED_ELSE = lazy_pattern(
     r"\b(?:ob|wenn|falls|vielleicht|könnte|si|peut-être|pourrait|quiz[áa]s?|tal vez|podría|se|talvez|poderia"
     r"|forse|potrebbe)\b[^.!?\n]*$"
     r"|(?:если|может|возможно|ли|如果|假设|若|是否|也许|可能|もし|만약|라면|إذا|هل|ربما|यदि|शायद)[^.!?。\n]*$",
     re.IGNORECASE,
 )
 _ASKING_ELSE = frozenset("ob wenn falls vielleicht si quiz talvez podr se vez poderia forse potrebbe pourrait".split())
-_OTHERS_SAY = re.compile(
+_OTHERS_SAY = lazy_pattern(
     r"(?<!\bi )(?<!\bwe )(?<!\bi would )(?<!\bi['’]d )\b(?:says?|said|thinks?|thought|believes?|claims?|claimed"
     r"|argues?|guess\w*)\b[^.!?\n]*$",
     re.IGNORECASE,
@@ -101,7 +102,7 @@ _SAYING_ELSE = frozenset(
     " studente si iemand sommigen mensen hij zij".split()
 )
 # The same in other languages, where "I say" and "that is to say" (也就是说) are other words.
-_OTHERS_SAY_ELSE = re.compile(
+_OTHERS_SAY_ELSE = lazy_pattern(
     r"\b(?:jemand|man|manche|einige|viele|er|sie|der lehrer|ein schüler|schüler|leute) (?:\w+ ){0,2}?(?:sag(?:t|en)"
     r"|behaupte[tn]|mein(?:t|en)|glaub(?:t|en)|denk(?:t|en))\b"
     r"|\b(?:on|certains|quelqu['’]un|il|elle|ils|elles|les gens|beaucoup|un élève) (?:\w+ ){0,2}?(?:di(?:t|sent)"
@@ -124,12 +125,12 @@ _OTHERS_SAY_ELSE = re.compile(
     re.IGNORECASE,
 )
 # What follows the value there: 8だと言う人がいる, 8이라고 하지만.
-_SAID_AFTER = re.compile(
+_SAID_AFTER = lazy_pattern(
     r"(?:だ|である)?と(?:言う人|いう人|言われ|主張|言ってい|思う人|思ってい|考える人|誤解|勘違い)"
     r"|という(?:主張|意見|説|のは)"
     r"|(?:이라|라)고\s*(?:한다|하지만|하는\s*(?:사람|것)|말하|주장|생각하는)|(?:이라|라)는\s*(?:말|주장|의견|사람)"
 )
-_FILLER = re.compile(
+_FILLER = lazy_pattern(
     r"\s*(?:,\s*)?(?:(?:therefore|thus|hence|then|simply|just|also|for sure|surely|certainly|definitely"
     r"|clearly|actually|really|indeed|daher"
     r"|folglich|somit|demnach|donc|alors|bien"
@@ -137,7 +138,7 @@ _FILLER = re.compile(
     r"|por tanto|portanto|então|quindi|dunque|dus|таким образом|значит|следовательно|那么|就是|则|إذن|तो)\b[,:]?\s+)",
     re.IGNORECASE,
 )
-PRAISE = re.compile(
+PRAISE = lazy_pattern(
     r"(?:also |indeed |therefore |thus )?(?:correct|right|plausible|reasonable|consistent|verified|richtig"
     r"|korrekt|plausibel|exacte?|juste"
     r"|correct[aeo]|corret[ao]|corrett[ao]|giust[ao]|верный|верен|правильный|正确|正確|正しい)(?:的|です)?",
@@ -145,11 +146,11 @@ PRAISE = re.compile(
 )  # "this result is plausible" is no second answer
 _LONGEST_LINE = 400  # characters of a line that begins with a value and says something of it
 _PLAIN = frozenset("so therefore thus hence and then the our my final answer result solution is are".split())
-_FENCE = re.compile(r"[ \t]*\n*```[\w+-]*[ \t]*\n")
-_SUFFIX = re.compile(r"['’][dt][ıiuü]r$")  # the Turkish copula
-_BELIEF = re.compile(r",?\s+(?:i|we)\s+(?:believe|think|guess|suppose|hope|am sure|conclude)\s*$", re.IGNORECASE)
+_FENCE = lazy_pattern(r"[ \t]*\n*```[\w+-]*[ \t]*\n")
+_SUFFIX = lazy_pattern(r"['’][dt][ıiuü]r$")  # the Turkish copula
+_BELIEF = lazy_pattern(r",?\s+(?:i|we)\s+(?:believe|think|guess|suppose|hope|am sure|conclude)\s*$", re.IGNORECASE)
 _OPENING = " \t\n*_`:：>=，、"
-_TAIL = re.compile(r"\s*(?:,|or\b|and\b|\$|\\text|[a-zA-Z%°]|[^\x00-\x7f])")
+_TAIL = lazy_pattern(r"\s*(?:,|or\b|and\b|\$|\\text|[a-zA-Z%°]|[^\x00-\x7f])")
 
 
 def announced(text: str, start: int) -> Extraction | None:

@@ -9,26 +9,27 @@ from dataclasses import dataclass
 
 from verifiers.extract.quantities import Quantity
 from verifiers.extract.statement_words import ASKS_TIME, DIFFERS, PLAIN_WORD, SHARED, STOP, WORD
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.units.reading import Unit, atoms, read_unit
 
 # What counts things, up to the things: "how many (more) cows"
-_COUNTS = re.compile(
+_COUNTS = lazy_pattern(
     r"(?:\bhow many(?: (?:more|fewer|other|extra|additional|of (?:the|these|those|his|her|their)))?"
     r"|\bhow much(?: more)?"
-    r"|\b(?:what|which) number of|\bnumber of|\bwie ?viele?(?: mehr)?|\bcombien (?:de |d['’])|\bcu[aá]nt[oa]s(?: más)?"
+    r"|\b(?:what|which) number of|\bnumber of|\bwie ?viele?(?: mehr)?|\bcombien(?: de\b)?|\bcu[aá]nt[oa]s(?: más)?"
     r"|\bquant[oa]s|\bquant[eio]|\bсколько|\bhoeveel|\bhur många|\bile|\bkaç|\bbao nhiêu|\bberapa(?: banyak)?"
-    r"|(?<!\w)كم|(?<!\w)कितने|(?<!\w)कितनी)\s+",
+    r"|(?<!\w)كم|(?<!\w)कितने|(?<!\w)कितनी)\s+|\bcombien d['’]",
     re.IGNORECASE,
 )
 # The same before a counter that touches it: 几只, 何枚, 몇 명
-_COUNTER = re.compile(r"(?:多少|[几幾何몇])\s?([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,3}|[a-zA-Z]{1,3}[²³]?)")
+_COUNTER = lazy_pattern(r"(?:多少|[几幾何몇])\s?([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,3}|[a-zA-Z]{1,3}[²³]?)")
 _BESIDE = frozenset(
     "do does did is are was were will would can could has have had the a an of in on at to he she it they"
     " we you i there"
     " be get gets hat haben ist sind hatte bleiben bleibt es er sie a t il elle lui en reste restent font fait y le les"
     " tiene tienen hay quedan queda le les se hay tem há restam ficam ha hanno ci le restano sono si всего у в".split()
 )
-_MONEY = re.compile(
+_MONEY = lazy_pattern(
     r"[$€£¥₹]|\b(?:dollars?|euros?|cents?|pounds?|rupees?|money|costs?|price[sd]?|pay|paid|earn\w*|spen[dt]\w*|charge\w*|bill|profit"
     r"|budget|salary|wages?|change|savings?|save[sd]?|tips?|tax\w*|fares?|fees?|owe[sd]?|kost\w*|preis\w*|bezahl\w*|verdien\w*"
     r"|geld|wechselgeld|coût\w*|prix|pa[iy]e\w*|gagn\w*|dépens\w*|argent|cuesta\w*|precio|pag\w+|gan\w+|dinero|gast\w+|cust\w+|preço"
@@ -36,53 +37,60 @@ _MONEY = re.compile(
     r"|元|円|いくら|代金|原?价|多少钱|원|얼마|ريال|رुप",
     re.IGNORECASE,
 )
-_MEASURED = re.compile(
+_MEASURED = lazy_pattern(
     r"\bhow (?:long|tall|high|far|wide|deep|large|heavy|fast|old|big|thick|warm|cold|hot)(?:er)?\b"
     r"|\bhow much (?:long|tall|high|wid|deep|larg|heavi|fast|old|bigg|thick)\w*"
     r"|\b(?:length|height|width|depth|distance|area|volume|weight|mass|speed|perimeter|angle|temperature|circumference)\b"
     r"|\bwie (?:lang|hoch|weit|breit|tief|groß|schwer|schnell|alt|warm)\w*|\bum wie viel\w*",
     re.IGNORECASE,
 )
-_PERCENT = re.compile(
+_SPEED = lazy_pattern(
+    r"\b(?:speed|velocity|how fast|schnell|geschwindigkeit|vitesse|velocidade?|velocità|snelheid|hur fort|hastighet"
+    r"|prędkość|hız\w*|vận tốc|tốc độ|kecepatan|laju)\b|скорость|速[さ度]|時速|时速|속력|속도|سرعة|चाल|गति",
+    re.IGNORECASE,
+)
+_PERCENT = lazy_pattern(
     r"\bper ?cent\w*|\bpercentage|%|prozent|pour ?cent|por ?cento|por ?ciento|porcentaje|percentuale|процент|百分"
     r"|パーセント"
     r"|割合|퍼센트|بالمئة|نسبة",
     re.IGNORECASE,
 )
-_CURRENCY = re.compile(
+_CURRENCY = lazy_pattern(
     r"[$€£¥₹]|\s?(?:dollars?|euros?|cents?|pounds?|rupees?|reales|reais|pesos?|rubles?|руб\w*)(?!\w)|\s?[元円块원]|\s?Ft\b|\s?ريال",
     re.IGNORECASE,
 )
-_AN_AMOUNT = re.compile(r"\bhow much|wie ?viel\b|combien|cu[aá]nto|quanto|сколько|多少|いくら|얼마", re.IGNORECASE)
-_UNIT_NAME = re.compile(
+_AN_AMOUNT = lazy_pattern(r"\bhow much|wie ?viel\b|combien|cu[aá]nto|quanto|сколько|多少|いくら|얼마", re.IGNORECASE)
+_UNIT_NAME = lazy_pattern(
     r"(?<![^\W\d_])(?:(?<=\d)|(?<=\d )|(?=[^\W\d_]{2}))[^\W\d_]+[²³]?(?:(?:/| per )[^\W\d_]+)?|°\s?[CF]?"
 )
-_SAID_UNIT = re.compile(r"\\text\{ (.*)\}|(\^\\circ)$")
-_EQUATION = re.compile(r"[=<>≤≥]")
-_UNKNOWN = re.compile(r"(?<![^\W\d_\\])([a-z])(?![^\W\d_'’])")
-_FINDS = re.compile(
+_SAID_UNIT = lazy_pattern(r"\\text\{ (.*)\}|(\^\\circ)$")
+_EQUATION = lazy_pattern(r"[=<>≤≥]")
+_UNKNOWN = lazy_pattern(r"(?<![^\W\d_\\])([a-z])(?![^\W\d_'’])")
+_FINDS = lazy_pattern(
     r"\b(?:find|determine|what is|value of|bestimme|berechne|trouver?|calculer?|halla|encuentra|calcula"
     r"|encontre|trova|calcola|найдите|найти)"
     r" (?:the value of |den wert von |la valeur de |el valor de |o valor de |il valore di )?\$?[a-z]\b",
     re.IGNORECASE,
 )
-_SOLVED = re.compile(r"[\s$\\(]*([a-z])\s*=\s*[-−+]?\s*[\d\\{}/.,√a-z]{1,40}(?:°|\^\{?\\circ\}?)?[\s$\\)]*")
-_FRACTION = re.compile(
+_SOLVED = lazy_pattern(
+    r"[\s$\\(]*([a-z])\s*(?:[=<>≤≥]|\\[lg]eq?\b)\s*[-−+]?\s*[\d\\{}/.,√a-z]{1,40}(?:°|\^\{?\\circ\}?)?[\s$\\)]*"
+)
+_FRACTION = lazy_pattern(
     r"fra[cz]|simplif|semplific|\bbruch|kürze|vereinfach|\bwhat (?:part|share) of|anteil|\bhalf of|дроб|сократи"
     r"|част|分数|約分|约分|분수|ułam|breuk",
     re.IGNORECASE,
 )
-_HOW_LONG = re.compile(
+_HOW_LONG = lazy_pattern(
     r"how (?:long|many|much)|wie (?:lange|viel)|combien|cu[aá]nt|quant[oaie]|сколько (?!времени сейчас)|hoe "
     r"?(?:lang|veel)|hur (?:lång|många)|bao lâu|berapa lama"
     r"|多久|多长|多少|[几何몇](?:分|時間|小时|시간|분)|ile ",
     re.IGNORECASE,
 )
-_QUESTION = re.compile(r"[?？؟]")
+_QUESTION = lazy_pattern(r"[?？؟]")
 _LONGEST = 300  # characters of a question
 _STEM = 4  # characters: "cow" and "cows", "марок" and "марки"
 _NEAR = 3  # words behind a number in which what it counts is named: "3 big yellow buses"
-_NOUN_GAP = re.compile(r"[,;:.!?()，。；、]")
+_NOUN_GAP = lazy_pattern(r"[,;:.!?()，。；、\d]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +189,7 @@ def asked_of(prompt: str) -> Asked:
             if word.lower() in _BESIDE:
                 break
             things.append(word)
+    unit = _unit(things[0]) if things else None
     counter = _COUNTER.search(sentence)
     money = bool(_MONEY.search(sentence)) or (
         _CURRENCY.search(prompt) is not None and bool(_AN_AMOUNT.search(sentence))
@@ -191,8 +200,8 @@ def asked_of(prompt: str) -> Asked:
         frozenset(_stem(word) for word in things if len(word) > 1),
         counter[1][:1] if counter else "",
         money and not _no_money(things),
-        _MEASURED.search(sentence) is not None,
-        _units(prompt) if _MEASURED.search(sentence) else frozenset(),
+        unit is not None or _MEASURED.search(sentence) is not None,
+        frozenset({unit}) if unit is not None else _asked_units(prompt, sentence),
         _PERCENT.search(sentence) is not None,
         ASKS_TIME.search(sentence) is not None,
         ASKS_TIME.search(sentence) is not None and not _HOW_LONG.search(sentence),
@@ -200,6 +209,18 @@ def asked_of(prompt: str) -> Asked:
         _FRACTION.search(sentence) is not None,
         frozenset(_UNKNOWN.findall(prompt)) if _EQUATION.search(prompt) or _FINDS.search(sentence) else frozenset(),
     )
+
+
+def _unit(name: str) -> Unit | None:
+    found, rest = read_unit(atoms(name))
+    return found if found is not None and found.dimension and not rest else None
+
+
+def _asked_units(prompt: str, sentence: str) -> frozenset[Unit]:
+    """The units of a prompt that a question for a measure may want: for a speed those that hold a time below."""
+    if _SPEED.search(sentence):
+        return frozenset(unit for unit in _units(prompt) if any(power < 0 for _, power in unit.dimension))
+    return _units(prompt) if _MEASURED.search(sentence) else frozenset()
 
 
 def _units(text: str) -> frozenset[Unit]:

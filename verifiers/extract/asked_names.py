@@ -4,31 +4,38 @@ from __future__ import annotations
 
 import functools
 import re
+from dataclasses import dataclass
 
 from verifiers.extract.gates import Gated
+from verifiers.extract.numerals import language_of
 from verifiers.extract.spans import Span
 from verifiers.extract.vocabulary import SAFE
+from verifiers.lazy_pattern import lazy_pattern
 
-_WHO = re.compile(
-    r"(?:^|[.!?,:;。\n]\s*)(?:and |et |und )?(?:who|ai|kim|vem|which (?:of (?:them|the \w+)|one|child|boy|girl"
-    r"|runner|student|team"
-    r"|person)|wer|wie(?= (?:is|heeft|loopt|was|krijgt)\b)|qui|¿?qui[eé]n|chi|quem|кто|kto|siapa)(?!\w)"
-    r"(?P<predicate>[^.!?,:;\n]{2,80})",
+_IS = (
+    r"(?= (?:is|was|has|had|costs?|weighs?|did|won|runs?|ran|ist|war|hat|kostet|est|a|coûte|es|cuesta|é|è|custa"
+    r"|costa)\b)"
+)
+_WHO = lazy_pattern(
+    r"(?:^|[.!?,:;。\n]\s*)(?:and |et |und )?¿?(?:who|ai|kim|vem|which of (?:them|the \w+)"
+    rf"|(?:which|welche[rs]?|cuál|qual|quale)(?: \w+)?{_IS}|l(?:equ|aqu)elle?{_IS}"
+    r"|wer|wie(?= (?:is|heeft|loopt|was|krijgt)\b)|qui|qui[eé]n|chi|quem|кто|kto|siapa)(?!\w)"
+    r"\s?(?P<predicate>[^.!?,:;\n]{2,80})",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"\b[^\W\d_a-zß-öø-ÿа-я][^\W\d_]{1,20}\b")
+_NAME = lazy_pattern(r"\b[^\W\d_a-zß-öø-ÿа-я][^\W\d_]{1,20}\b")
 # What follows is said of somebody else, or of another place in a row.
-_ELSE = re.compile(
+_ELSE = lazy_pattern(
     r"[,;]|\b(?:than\b|who\b|second|third|fourth|next\b|almost\b|als\b|zweit|dritt|que\b|deuxième|troisième|segund[oa]|tercer[oa]?"
     r"|secondo|terzo|di\b|che\b|dan\b)|(?<!\w)(?:чем|втор|трет)",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"[^\W\d_]{4,}")
-_ANY_WORD = re.compile(r"[^\W\d_]{2,}")
-_OF_NAME = re.compile(r"\b(?:of|von|de|d['’]|di|van|av|от|у)\s*$", re.IGNORECASE)
+_WORD = lazy_pattern(r"[^\W\d_]{4,}")
+_ANY_WORD = lazy_pattern(r"[^\W\d_]{2,}")
+_OF_NAME = lazy_pattern(r"\b(?:of|von|de|d['’]|di|van|av|от|у)\s*$", re.IGNORECASE)
 _STEM = 5  # characters by which "najstarszy" and "najstarsza" are one word
 # What speaks of somebody else beside the one that is named.
-_BESIDES = re.compile(
+_BESIDES = lazy_pattern(
     r"\b(?:than|but|except|unless|if|after|before|besides|would|als|außer|wenn|nach|vor|sauf|après|avant"
     r"|después|antes|depois|dopo|prima|po|przed|efter|före|voor|que (?=(?-i:[A-ZÀ-Þ]))"
     r"|salvo|excepto|tranne|niż|oprócz|dan|utom|än)\b"
@@ -38,16 +45,21 @@ _BESIDES = re.compile(
 
 
 # What leads to a name that stands behind what is said of it: "The tallest is Ben", "Самый старший — Петя".
-_COPULA = re.compile(
+_COPULA = lazy_pattern(
     r"(?:\b(?:is|was|ist|war|est|était|es|fue|era|é|foi|è|fu|are)|(?<!\w)это|—|–|\s-|:)\s*(?:(?:the|der|die|o|a|la|el|il|le)\s+)?[*_\"“«]*$",
     re.IGNORECASE,
 )
-_RANKED = re.compile(
+_RANKED = lazy_pattern(
     r"\b(?:not|second|third|fourth|next|almost|zweit\w*|dritt\w*|nicht|deuxième|troisième|pas|segund[oa]|tercer[oa]?|no|não"
     r"|secondo|terzo|non)\b|(?<!\w)(?:втор|трет|не\b)",
     re.IGNORECASE,
 )
-_WEEKDAYS = re.compile(
+_NOT = lazy_pattern(
+    r"(?<!\w)(?:not|n['’]t|never|neither|nor|nicht|kein\w*|pas|no|não|non|niet|geen|inte|nie|не|değil|không|bukan|tidak|if|unless"
+    r"|except|but|would)(?!\w)",
+    re.IGNORECASE,
+)
+_WEEKDAYS = lazy_pattern(
     r"(?<![^\W\d_])(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|lundi|mardi"
     r"|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|(?:segunda|terça|quarta|quinta|sexta)-feira"
     r"|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag|zondag|понедельник|вторник"
@@ -69,13 +81,13 @@ _WHICH_DAY = Gated(
 )
 
 
-def _at_the_end(text: str, clause: Span, names: frozenset[str], predicate: frozenset[str]) -> Span | None:
+def _at_the_end(text: str, clause: Span, found: list[re.Match[str]], predicate: frozenset[str]) -> Span | None:
     """The name at the end of a clause, before which stands all that the question asks."""
-    for match in _NAME.finditer(text, *clause):
+    for match in found:
         led, rest = text[clause[0] : match.start()], text[match.end() : clause[1]]
-        if match[0] in names and rest.lstrip(" *_\"”»'")[:1] in ("", ".", ",", "!") and _COPULA.search(led):
+        if rest.lstrip(" *_\"”»'")[:1] in ("", ".", ",", "!") and _COPULA.search(led):
             said = {word.lower() for word in _WORD.findall(led)}
-            return match.span() if predicate <= said and not _RANKED.search(led) else None
+            return match.span() if predicate and predicate <= said and not _RANKED.search(led) else None
     return None
 
 
@@ -92,7 +104,7 @@ def _is_named(name: str, prompt: str) -> bool:
     return name.isalpha() and name in prompt
 
 
-_RANKED_FIRST = re.compile(r"谁(最[\u4e00-\u9fff])")
+_RANKED_FIRST = lazy_pattern(r"谁(最[\u4e00-\u9fff])")
 
 
 _MONTH = (
@@ -101,14 +113,14 @@ _MONTH = (
     r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|janeiro|fevereiro|março|maio|junho|julho"
     r"|setembro|outubro|novembro|dezembro|gennaio|febbraio|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre)"
 )
-_MONTHS = re.compile(rf"(?<![^\W\d_]){_MONTH}(?![^\W\d_])", re.IGNORECASE)
-_DATE = re.compile(
+_MONTHS = lazy_pattern(rf"(?<![^\W\d_]){_MONTH}(?![^\W\d_])", re.IGNORECASE)
+_DATE = lazy_pattern(
     rf"(?<![^\W_]){_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?(?![\d%])|(?<![\d.])\d{{1,2}}(?:st|nd|rd"
     rf"|th|er|\.|º|°)? (?:of |de )?{_MONTH}"
     r"(?![^\W\d_])(?:(?: de|,)? \d{4})?",
     re.IGNORECASE,
 )
-_WHICH_DATE = re.compile(
+_WHICH_DATE = lazy_pattern(
     r"\b(?:(?:what|which) (?:date|day)|when|wann|welche[smnr] (?:datum|tag)|quelle date|quel jour|quand|qué "
     r"(?:fecha|día)|cuándo|que (?:data|dia)|quando"
     r"|(?:che|quale|in che) (?:data|giorno))\b",
@@ -144,11 +156,12 @@ def _last_one(pattern: re.Pattern[str], text: str, sentence: Span, clause: Span,
     found = [match for match in pattern.finditer(text, *sentence) if match[0].lower() not in given]
     if not found or _FROM.search(text, sentence[0], found[-1].start()):
         return None
-    closes = not text[found[-1].end() : sentence[1]].strip(" .!*_。")
+    closes = _ENDING.fullmatch(text, found[-1].end(), sentence[1])
     return found[-1].span() if closes or len({match[0].lower() for match in found}) == 1 else None
 
 
-_FROM = re.compile(
+_ENDING = lazy_pattern(r"[ .!*_。]*(?:입니다|이다|です|だ|である|になります|[dt][ıiuü]r|है)?[\s.!*_。।]*")
+_FROM = lazy_pattern(
     r"\b(?:before|after|since|from|until|not|vor|nach|seit|nicht|avant|après|depuis|pas|antes de|después de"
     r"|desde|no|depois de|não|prima di|dopo|da|non)"
     r"(?: the| dem| le| el| il| o)?\s*$",
@@ -156,47 +169,137 @@ _FROM = re.compile(
 )
 
 
+# "or" in a language, which other words are in others.
+_OR = {
+    "en": "or", "de": "oder", "fr": "ou", "es": "[ou]", "pt": "ou", "it": "o", "nl": "of", "sv": "eller",
+    "pl": "czy|lub|albo", "tr": "veya|yoksa|mi", "vi": "hay|hoặc", "id": "atau", "ru": "или", "ar": "أم|أو", "hi": "या",
+}  # fmt: skip
+_EITHER = (
+    r"(?P<before>(?:[^.;:?!\n]|[.:](?=\d)){1,120}?),? (?:OR) (?P<after>(?:[^,.;:?!؟।\n]"
+    r"|[.,:](?=\d)){1,40}?)\s*(?:[,?？؟।]|$)"
+)
+# What limits a question to a place or a measure and needs not be said again: "cheaper per kg", "taller in class".
+_WHERE = lazy_pattern(
+    r"(?<=[^\W\d_]{4}) (?:over|per|in|at|on|for|among|between|auf|pro|für|unter|par|sur|parmi|por|entre|em|na|w|в|на"
+    r"|среди)\s",
+    re.IGNORECASE,
+)
+_ARTICLE = lazy_pattern(
+    r"(?:\d[\d.,]*\s?[^\W\d_]{1,12}\.? (?:of |de |di |d['’]|van |av )?|a|an|the|one|een|de|het|ein|eine|einen"
+    r"|der|die|das|un|une|le|la|les|el|los|las|o|os|as|um|uma|il|lo|uno|una|en|ett)(?:(?<=\s)|\s+)",
+    re.IGNORECASE,
+)
+_MOST_WORDS = 3  # of an alternative
+# Two things of one name in a question: "the blue box", "the red box".
+_THE_THING = lazy_pattern(r"\b(?i:the|der|die|das|la|le|el|il|lo|de|het) ([^\W\d_]{3,}) ([^\W\d_]{3,})\b")
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """The alternatives of which a question wants one, and what it asks of them."""
+
+    found: re.Pattern[str] | None = None
+    predicate: frozenset[str] = frozenset()
+    worded: bool = False  # they are adjectives or nouns, not names
+
+
 @functools.lru_cache(maxsize=256)
-def _question(prompt: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The names of a question that asks who, and what it asks of them."""
+def _question(prompt: str) -> _Choice:
     asked = _WHO.search(prompt)
+    sentence = prompt[max(prompt.rfind(stop, 0, len(prompt) - 2) for stop in (". ", "! ", "? ", "\n")) + 1 :]
+    either = _alternatives(sentence, named=asked is not None)
     if asked is None:
-        return frozenset(), frozenset()
+        return _Choice(_any_of(either, prompt), frozenset(), True) if either else _Choice()
     names = frozenset(_NAME.findall(prompt)) - frozenset(_NAME.findall(asked[0][:12]))
     names = frozenset(name for name in names if name[0].isupper() and name.lower() not in SAFE)
-    said = _WORD.findall(asked["predicate"])
+    things = _THE_THING.findall(prompt)
+    names |= {f"{kind} {thing}" for kind, thing in things if len({first for first, of in things if of == thing}) > 1}
+    names |= either
+    said = _WORD.findall(_WHERE.split(asked["predicate"], maxsplit=1)[0]) or _WORD.findall(asked["predicate"])
     if not said and prompt[asked.end() :].lstrip().startswith("?"):  # "Ai cao hơn?"
         said = [word for word in _ANY_WORD.findall(asked["predicate"]) if word.lower() not in SAFE]
-    return names, frozenset(word.lower() for word in said if word not in names)
+    spoken = {word for name in names for word in name.split()}
+    predicate = frozenset(word.lower() for word in said if word not in spoken)
+    return _Choice(_any_of(names, prompt), predicate) if names else _Choice()
 
 
-def asked_name(text: str, clause: Span, prompt: str) -> Span | None:
-    """The name that begins a clause, if the clause says of it all that the question asks."""
-    names, predicate = _question(prompt[-600:])
-    if not names and not _RANKED_FIRST.search(prompt[-600:]):
-        return None
+def _alternatives(question: str, *, named: bool) -> frozenset[str]:
+    """The two or more of "even, odd or neither?"; none where they are numbers.
+
+    `named`: the question has a word for them before the first ("Who is older, Ana or Ben?").
+    """
+    conjunctions = "|".join({"or", _OR.get(language_of(question), "or")})
+    found = re.search(_EITHER.replace("OR", conjunctions), question, re.IGNORECASE)
+    if found is None:
+        return frozenset()
+    *listed, last = [part.strip(" \"'*_$") for part in (*re.split(r"[:,](?!\d)", found["before"]), found["after"])]
+    first = listed[1:] if named and len(listed) > 1 else listed
+    if first is listed:  # what stands before an alternative belongs to the question
+        first = [" ".join(first[0].split()[-len(last.split()) :]), *first[1:]]
+    parts = {_ARTICLE.sub("", part, count=1) for part in (*first, last)}
+    if any(len(part.split()) > _MOST_WORDS or not any(char.isalpha() for char in part) for part in parts):
+        return frozenset()
+    return frozenset(part for part in parts if len(part) > 2)
+
+
+def _any_of(names: frozenset[str], prompt: str) -> re.Pattern[str]:
+    longest = sorted(names, key=lambda name: (-len(name), name))
+    return re.compile(rf"(?<![^\W\d_])(?:{'|'.join(map(re.escape, longest))})(?![^\W\d_])")
+
+
+def asked_name(text: str, clause: Span, prompt: str, *, concluded: bool) -> Span | None:
+    """The alternative of a question, most often a name, of which a clause says what the question asks.
+
+    `concluded`: a word such as "so" begins the clause, which may then say it in other words than the question.
+    """
     ranked = _RANKED_FIRST.search(prompt[-600:])
     if ranked is not None:
         return _in_chinese(text, clause, ranked[1], prompt)
-    inverted = _at_the_end(text, clause, names, predicate)
+    choice = _question(prompt[-600:])
+    if choice.found is None:
+        return None
+    found = list(choice.found.finditer(text, *clause))
+    if not found:
+        return None
+    part = text[slice(*clause)]
+    if len({match[0] for match in found}) == 1 and not (
+        _NOT.search(part) if choice.worded else _RANKED.search(part) or _BESIDES.search(part)
+    ):
+        name = found[-1]
+        owned = text.startswith(("'s", "’s"), name.end()) or _OF_NAME.search(text, clause[0], name.start())
+        said = {word.lower()[:_STEM] for word in _ANY_WORD.findall(part)}
+        asked = bool(choice.predicate) and {word[:_STEM] for word in choice.predicate} <= said
+        closes = (
+            (concluded or _IT_IS.match(part))
+            and not text[name.end() : clause[1]].strip(" .!*_\"”»'")
+            and len(part.split()) <= _FEW
+        )
+        if not owned and (choice.worded or asked or closes):
+            return name.span()
+    inverted = _at_the_end(text, clause, found, choice.predicate)
     if inverted is not None:
         return inverted
-    only = _only_name(text, clause, names, predicate)
-    if only is not None:
-        return only
-    found = next((match for match in _NAME.finditer(text, *clause) if match[0] in names), None)
-    if found is None or len(text[clause[0] : found.start()].split()) > 2:
+    for match in found:
+        relative = _WHO_IS.match(text, match.end(), clause[1])
+        words = {word.lower() for word in _WORD.findall(relative[0])} if relative else set()
+        if relative and choice.predicate and choice.predicate <= words and not _RANKED.search(relative[0]):
+            return match.span()
+    first = found[0]
+    if len(text[clause[0] : first.start()].split()) > 2:
         return None
-    said = _ELSE.split(text[found.end() : clause[1]], maxsplit=1)[0]
-    return found.span() if predicate and predicate <= {word.lower() for word in _WORD.findall(said)} else None
+    said = _ELSE.split(_ASIDE.sub(" ", text[first.end() : clause[1]]), maxsplit=1)[0]
+    words = {word.lower() for word in _WORD.findall(said)}
+    return first.span() if choice.predicate and choice.predicate <= words else None
 
 
-def _only_name(text: str, clause: Span, names: frozenset[str], predicate: frozenset[str]) -> Span | None:
-    """The one name of a clause that says all that the question asks: "c'est Julie qui en a le plus"."""
-    found = [match for match in _NAME.finditer(text, *clause) if match[0] in names]
-    part = text[slice(*clause)]
-    if len({match[0] for match in found}) != 1 or _RANKED.search(part) or _BESIDES.search(part):
-        return None
-    said = {word.lower()[:_STEM] for word in _ANY_WORD.findall(part)}
-    owned = text.startswith(("'s", "’s"), found[0].end()) or _OF_NAME.search(text, clause[0], found[0].start())
-    return found[0].span() if not owned and predicate and {word[:_STEM] for word in predicate} <= said else None
+_IT_IS = lazy_pattern(
+    r"\W*(?:it['’]?s|it is|that['’]?s|that would be|c['’]est|es (?:ist|sind)|das ist|het is|det är|to jest|è|é"
+    r"|es|это)\s",
+    re.IGNORECASE,
+)
+# "Carla, who is therefore the tallest"
+_WHO_IS = lazy_pattern(
+    r",? (?:who|which|qui|der|die|das|que|quien|che|die|dat|som|который|которая|kt[óo]r[ya]) [^.;!?\n]*"
+)
+_ASIDE = lazy_pattern(r"^, [^,.;]{1,40}, ")
+_FEW = 7  # words of a clause such as "so the winner is Ben"

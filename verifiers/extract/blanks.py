@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from verifiers.extract.spans import Span
+from verifiers.lazy_pattern import lazy_pattern
 
-_LONG = re.compile(r"\s{33,}")
-_STRIDE, _LIKELY = 8, re.compile(r"\s{4}")  # of every 8th character, a run of 33 blanks holds four in a row
+_LONG = lazy_pattern(r"\s{33,}")
+_STRIDE, _LIKELY = 8, lazy_pattern(r"\s{4}")  # of every 8th character, a run of 33 blanks holds four in a row
 _TO_SPACES = bytes(32 if chr(byte).isspace() else 45 for byte in range(128)).ljust(256, b"-")
 _KEPT = 16  # at each end of a run: what stands beside a word stays as it is
 

@@ -11,25 +11,26 @@ from verifiers.extract.denials import denied_after, denied_before, unsure_before
 from verifiers.extract.retractions import instead, plain_tail, retracted
 from verifiers.extract.spans import Extraction, Span, closing_brace
 from verifiers.extract.turns import ALTERNATIVE, CONCLUSION, CORRECTION
+from verifiers.lazy_pattern import lazy_pattern
 
-_BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*(?=[{\w])")
+_BOX = lazy_pattern(r"\\(?:boxed|fbox|framebox)\s*(?=[{\w])")
 _MAX_BOXES = 24  # looked at from the end
-_BROKEN_GAP = re.compile(r"[.!?](?:\s|$)|\n\s*\n|因此")
+_BROKEN_GAP = lazy_pattern(r"[.!?](?:\s|$)|\n\s*\n|因此")
 
 
 # What stands between boxes that make one calculation. A box inside a larger expression isn't its value:
 # "-\\boxed{7}", "\\sqrt{\\boxed{7}}", "\\boxed{7}^2".
-_SIGN = re.compile(r"[-+−*/×÷]|\\(?:cdot|times|div)")
-_SUMMED = re.compile(
+_SIGN = lazy_pattern(r"[-+−*/×÷]|\\(?:cdot|times|div)")
+_SUMMED = lazy_pattern(
     r"\b(?:so|therefore|thus|hence)\b[^.;]{0,30}\b(?:sum|total|product|difference|quotient|average|result|answer)\b",
     re.IGNORECASE,
 )
-_OPERATION = re.compile(r"\d|[-+−*/×÷^]|\\(?:cdot|times|div|pm|sqrt|[dt]?frac)")
-_INSIDE_BEFORE = re.compile(
+_OPERATION = lazy_pattern(r"\d|[-+−*/×÷^]|\\(?:cdot|times|div|pm|sqrt|[dt]?frac)")
+_INSIDE_BEFORE = lazy_pattern(
     r"(?:\w|^|[\s$=(])[-−+/^_]$|\\(?:cdot|times|div|pm|sqrt|log|ln|sin|cos|tan)\s*$|\\(?:sqrt|[dt]?frac|binom"
     r"|overline)\s*\{\s*$"
 )
-_INSIDE_AFTER = re.compile(r"\s*(?:[+/!_×]|\^(?!\s*\{?\s*\\circ)|\\(?:cdot|times|div|pm)(?![a-z])|-\s*\d)")
+_INSIDE_AFTER = lazy_pattern(r"\s*(?:[+/!_×]|\^(?!\s*\{?\s*\\circ)|\\(?:cdot|times|div|pm)(?![a-z])|-\s*\d)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import re
 
 from verifiers.extract.spans import Span
 from verifiers.extract.words import any_of
+from verifiers.lazy_pattern import lazy_pattern
 
 _LOOK = 600  # characters before the end in which the clauses stand
 _LATEST = 80  # and the last of them names a letter
@@ -58,7 +59,7 @@ def _cjk(value: str) -> str:
     )
 
 
-_STATED = re.compile(
+_STATED = lazy_pattern(
     any_of(
         _LEAD + any_of(_says(_RIGHT).replace("{0}", "right"), _says(_WRONG).replace("{0}", "wrong")),
         r"\s*" + _CJK_LEAD + any_of(
@@ -72,21 +73,21 @@ _STATED = re.compile(
     )
     + r"[\s.!。*_]*"
 )  # fmt: skip
-_CLAUSES = re.compile(
+_CLAUSES = lazy_pattern(
     r"(?<=[\s)*A-Za-zÀ-ÿ])[.!](?=[\s*_]|$)|(?<=\d)\.(?=\s+[^\W\d_])|[。！;；\n]|,(?=[\s\u4e00-\u9fff])|，|、|।"
 )
 _ENDS = ".!。！;；\n।"
-_STANDS = re.compile(r"[A-J](?<![A-Za-z].)(?![A-Za-z])")  # the class stands first: a search skips to it
-_ONLY_LEAD = re.compile(_LEAD)
+_STANDS = lazy_pattern(r"[A-J](?<![A-Za-z].)(?![A-Za-z])")  # the class stands first: a search skips to it
+_ONLY_LEAD = lazy_pattern(_LEAD)
 
 
 # A conclusion behind a comma: what stands before it is its reason, unless it is a condition.
-_CONCLUDING = re.compile(
+_CONCLUDING = lazy_pattern(
     r"\s*(?:so|thus|hence|therefore|donc|also|daher|somit|así que|por tanto|portanto|logo|quindi|dunque|значит|поэтому)"
     r"(?![^\W\d_])|\s*(?:所以|因此|故|よって|따라서)",
     re.IGNORECASE,
 )
-_CONDITIONAL = re.compile(
+_CONDITIONAL = lazy_pattern(
     r"(?<![^\W\d_])(?:if|unless|were|would|suppose\w*|assum\w+|wenn|falls|si|se|если|says?|said|thinks?|claims?|not|whether)"
     r"(?![^\W\d_])|如果|假设|もし|만약|[?？]",
     re.IGNORECASE,

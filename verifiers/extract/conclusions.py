@@ -14,12 +14,13 @@ from verifiers.extract.gates import Gated
 from verifiers.extract.hedges import COMPARES, CONTRAST, OR_VALUE, RESTATEMENT
 from verifiers.extract.sentences import BEFORE_AND, MATHS, NUMBER, last_sentence, sentence_ends, sentence_start
 from verifiers.extract.spans import Extraction, Span
+from verifiers.lazy_pattern import lazy_pattern
 
-_WORD_OR_HASH = re.compile(r"\w+|#")
+_WORD_OR_HASH = lazy_pattern(r"\w+|#")
 _MOST_LEADING = 6  # words: "divided by the number"
 _ARGUMENTS = 48  # characters before a value in which a word makes it an argument
 _LATE = 600  # characters before the end that can be the conclusion
-_COURTESY = re.compile(
+_COURTESY = lazy_pattern(
     r"(?:thanks?|thank you|i hope|hope|let me know|feel free|please let|good luck|cheers|enjoy|best|q\.?e\.?d"
     r"|done|that['’]?s (?:it|all)"
     r"|ich hoffe|danke|j['’]espère|merci|espero|gracias|obrigad[oa]|grazie|spero|надеюсь|спасибо|希望|谢谢"
@@ -49,25 +50,25 @@ _UNSURE = Gated(
     re.IGNORECASE,
 )
 _LONGEST_CHECK = 200  # characters
-_CHECK = re.compile(
+_CHECK = lazy_pattern(
     r"[\s*_`-]*(?:(?:quick |sanity |self-?)?check(?:ing)?\b|verif(?:y|ying|ication)\b|to (?:verify|check)\b"
     r"|let(?:['’]s| us| me) (?:check|verify)\b|(?:zur )?(?:probe|kontrolle)\b|vérifi\w+|comprob\w+|verific\w+"
     r"|провер\w+|検算|検証|验算|驗算|检验|檢驗|검산)",
     re.IGNORECASE,
 )
 # What makes a check more than one: it comes to another value, or takes the first one back.
-_AFTER_ALL = re.compile(
+_AFTER_ALL = lazy_pattern(
     r"\b(?:so|therefore|thus|hence|but|however|answer|instead|should|also(?! )|daher|somit|aber|donc"
     r"|mais|pero|mas|ma|но|поэтому|значит|fail\w*|wrong|falsch|faux|mal|erro\w*)\b|所以|因此|但|よって|しかし"
     r"|따라서|하지만",
     re.IGNORECASE,
 )
-_ANNOUNCING = re.compile(
+_ANNOUNCING = lazy_pattern(
     r"\b(?:answer|solution to|antwort|lösung|réponse|respuesta|resposta|risposta|antwoord|cevap|jawaban)"
     r"|ответ|答案|答え|정답|الجواب|الإجابة|उत्तर",
     re.IGNORECASE,
 )
-_SETUP = re.compile(
+_SETUP = lazy_pattern(
     r"\s*(?:[-*>#\d.)]*\s*)(?:(?:so|now|first|then|next|and|but)\s+"
     r"|(?:so|now|first|then|next),\s+(?=(?:note|recall|remember|given|suppose|assum\w+|consider|let)\b))?"
     r"(?:\b(?:let|suppose|assum\w+|consider\w*"
@@ -91,7 +92,7 @@ _SETUP = re.compile(
     r"|माना|यदि)",
     re.IGNORECASE,
 )
-_NEED = re.compile(
+_NEED = lazy_pattern(
     r"\b(?:need|want|have|try|asked|asks?|supposed|going|remains?) to (?:find|know|show|prove|check|verify|get"
     r"|determine|compute"
     r"|calculate|solve)\b",
@@ -159,7 +160,8 @@ _ARGUMENT = Gated(
     rf"{_not_after('price cost score perimeter profit weight height answer count')}\bof"
     rf"|{_not_after('equal equals comes come amounts out up down simplifies reduces evaluates sums rounds converges')}"
     rf"{_not_after('add equivalent corresponds leads')}\bto"
-    r"|\b(?:than|from|per|mod|modulo|(?<!left )(?<! up )(?<! us )(?<! her )(?<! him )(?<! them )with|after|before"
+    r"|(?<!['’])\b(?:than|from|per|mod|modulo"
+    r"|(?<!left )(?<! up )(?<! us )(?<! her )(?<! him )(?<! them )with|after|before"
     r"|until|since|over|under|above"
     r"|below|between|within"
     r"|against|near|beyond|plus|minus|times|divided by|multiplied by|square|cube|root|twice|double|half|nor"
@@ -173,13 +175,13 @@ _ARGUMENT = Gated(
     r"|number\s+|numbers?\s+|числа\s+)*[$(\\]*\s*$",
     re.IGNORECASE,
 )
-_INCREASED = re.compile(
+_INCREASED = lazy_pattern(
     r"\b(?:increas|decreas|grow|grew|ris|rose|fall|fell|drop|reduc|chang|shr[aiu]nk|improv"
     r"|declin)\w*\s+by\s*[$(\\]*$",
     re.IGNORECASE,
 )  # "the area decreases by 25%"
-_IN = re.compile(r"\b(?:in|for|during|en|pendant|dans|durante|during|за)\s*$", re.IGNORECASE)
-_NOT_THE_VALUE = re.compile(
+_IN = lazy_pattern(r"\b(?:in|for|during|en|pendant|dans|durante|during|за)\s*$", re.IGNORECASE)
+_NOT_THE_VALUE = lazy_pattern(
     r"\s*(?:(?:times|more|less|fewer|greater|larger|smaller|bigger|squared|cubed|too|tries|attempts|and|or|to"
     r"|plus|minus|divided|multiplied|doubled|halved|mal|fois|veces|vezes|volte|раз|больше|меньше)\b"
     r"|(?:st|nd|rd|th)\b|の(?:二乗|平方|倍|三乗|約数|倍数)|的(?:平方|立方|倍|因|约|三|两|二)|倍|次方|의|题|題|半"
@@ -188,15 +190,15 @@ _NOT_THE_VALUE = re.compile(
     re.IGNORECASE,
 )
 # A number that goes on in words: "5 million" is not 5.
-_SCALED = re.compile(
+_SCALED = lazy_pattern(
     r"\s*(?:(?:hundred|thousand|million|billion|trillion|dozen|tausend|million(?:en|s|es)|milliarden?|mille|mil"
     r"|milhões|mila|milioni|тысяч\w*|тыс|млн|promille|percentage)(?![^\W\d_])|[万萬亿億만억천折成]|千(?![克米瓦])"
     r"|百(?:分点)?)",
     re.IGNORECASE,
 )
-_JSON = re.compile(r"""\{\s*["']?(?:final[_ ]?)?answer["']?\s*:\s*["']?([^"',{}:]+)["']?\s*\}""", re.IGNORECASE)
-_LAST_KEY = re.compile(r"""[,{]\s*"answer"\s*:\s*"?([^"{}\[\]:]{1,200}?)"?\s*\}$""")
-_LEAD_IN = re.compile(
+_JSON = lazy_pattern(r"""\{\s*["']?(?:final[_ ]?)?answer["']?\s*:\s*["']?([^"',{}:]+)["']?\s*\}""", re.IGNORECASE)
+_LAST_KEY = lazy_pattern(r"""[,{]\s*"answer"\s*:\s*"?([^"{}\[\]:]{1,200}?)"?\s*\}$""")
+_LEAD_IN = lazy_pattern(
     r"(?:(?:(?:so|thus|hence|therefore|yes|clearly|i think|i believe),? (?:it['’]s|it is|it must be|it has to be)"
     r"|it['’]s"
     r"|it is|that['’]s|that makes"
@@ -211,10 +213,10 @@ _LEAD_IN = re.compile(
     r"|∴)[，,、:：]?\s*(?=[$\\\d-]|[A-Za-z]\s*=))",
     re.IGNORECASE,
 )
-_FORMULA = re.compile(MATHS.pattern + r"|\\[dt]?frac\{[^{}\n]{1,40}\}\{[^{}\n]{1,40}\}", re.DOTALL)
-_SIGNS = re.compile(r"[+=|<>^\\{}\[\]#~@&]")
-_LATIN_WORD = re.compile(r"[A-Za-z]{2,}")
-_CHOSEN = re.compile(r"\W*[A-J](?![A-Za-z])")
+_FORMULA = lazy_pattern(MATHS.pattern + r"|\\[dt]?frac\{[^{}\n]{1,40}\}\{[^{}\n]{1,40}\}", re.DOTALL)
+_SIGNS = lazy_pattern(r"[+=|<>^\\{}\[\]#~@&]")
+_LATIN_WORD = lazy_pattern(r"[A-Za-z]{2,}")
+_CHOSEN = lazy_pattern(r"\W*[A-J](?![A-Za-z])")
 _REVERSED = Gated(
     r"(?:^|[\s(*])(?:(?:option|choice)\s+)?(?P<value>\$[^$\n]{1,100}\$|[-−]?[\d][\d,]*(?:\.\d+)?(?:/\d+)?%?"
     r"|\(?[A-J]\)?)[*]*\s+"
@@ -227,7 +229,7 @@ _REVERSED = Gated(
     r"it(?:['’]s| is| must be| has to be)\s+(?P<left>(?-i:\(?[A-J]\)?))\W*$",
     re.IGNORECASE,
 )
-_ASIDE = re.compile(
+_ASIDE = lazy_pattern(
     r"\W*(?:confidence|certainty|difficulty|rating|(?:my |a )?(?:\w+ )?guess|step|note|problem|question|exercise"
     r"|example|recall|remember|hint|find|let|suppose|assume|consider"
     r"|claim|draft|attempt|prove|show)\b",
@@ -251,7 +253,7 @@ _BOUND = Gated(
     r"|적어도|많아야|거의|على الأقل|على الأكثر|تقريبا)\s*[$(\\*]*$",
     re.IGNORECASE,
 )
-_ON_THE_WAY = re.compile(
+_ON_THE_WAY = lazy_pattern(
     r"\b(?:so far|before rounding|before \w+ing\b|intermediate|partial|preliminary|provisional|of the (?:answer"
     r"|result|solution))\b"
     r"|\b(?:bisher|bislang|zwischen\w+|jusqu['’]ici|hasta ahora|até agora|finora)\b|(?:пока|промежуточн\w+)|目前"
@@ -259,31 +261,31 @@ _ON_THE_WAY = re.compile(
     r"|지금까지|중간",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r",\s+(?:so|and so|therefore|hence|thus|daher|also|donc|por lo tanto|quindi)\b|所以|因此")
-_TO_DO = re.compile(
+_CLAUSE = lazy_pattern(r",\s+(?:so|and so|therefore|hence|thus|daher|also|donc|por lo tanto|quindi)\b|所以|因此")
+_TO_DO = lazy_pattern(
     r"\bremains to\b|\bto (?:consider|check|examine|distinguish|go through|verify|look at)\b|\bin (?:this|the"
     r"|my) (?:solution|proof"
     r"|argument|derivation)\b",
     re.IGNORECASE,
 )
-_UNFINISHED = re.compile(
+_UNFINISHED = lazy_pattern(
     r"\b(?:next|then|still|now|need|needs|remains to|continue|continuing"
     r"|we (?:want|seek|(?:are|were) (?:looking for|asked)))\b",
     re.IGNORECASE,
 )
-_TOO_LITTLE = re.compile(
+_TOO_LITTLE = lazy_pattern(
     r"\b(?:not enough|insufficient|too little) (?:information|data|context)\b|\bi have no (?:clue|idea)\b"
     r"|\b(?:i|we) (?:can['’]?t|cannot|could(?: not|n['’]t)|am unable to|was unable to) (?:\w+ )?(?:solve|answer"
     r"|figure)\b",
     re.IGNORECASE,
 )
-_OF_THE_QUESTION = re.compile(
+_OF_THE_QUESTION = lazy_pattern(
     r"\bin (?:the|this) (?:question|problem|prompt|text|title|statement|exercise)\b"
     r"|\b(?:divisor|factor|multiple|digit|part|half) of (?:the|my|our) (?:answer|result|solution)\b",
     re.IGNORECASE,
 )
-OPTION_LABEL = re.compile(r"(?:^|\s|(?<![A-Za-z])[(\[])[A-J][).\]:]\s*\S")  # and not P(A)
-_EQUALS = re.compile(r"\s*=\s*\S")
+OPTION_LABEL = lazy_pattern(r"(?:^|\s|(?<![A-Za-z])[(\[])[A-J][).\]:]\s*\S")  # and not P(A)
+_EQUALS = lazy_pattern(r"\s*=\s*\S")
 
 
 def unannounced(text: str, start: int, end: int) -> Extraction:
@@ -370,11 +372,19 @@ def sole_value(text: str, span: Span) -> Span | None:
     if _SIGNS.search(part) or (part.isascii() and len(_LATIN_WORD.findall(part)) < 3):
         return None  # "December 12" is no sentence
     numbers = [match.span() for match in NUMBER.finditer(text, *span)]
+    if len(numbers) == 2 and _DECIMALS.fullmatch(text, numbers[0][1], numbers[1][1]):
+        numbers = [(numbers[0][0], numbers[1][1])]  # "85,00"
     if len(numbers) != 1 or sum(char.isdigit() for char in part) != sum(
         char.isdigit() for char in text[slice(*numbers[0])]
     ):
         return None
-    return numbers[0] if _unopposed(text, span, numbers[0]) else None
+    money = _MONEY.match(text, numbers[0][1], span[1])
+    found = (numbers[0][0], money.end()) if money else numbers[0]
+    return found if _unopposed(text, span, found) else None
+
+
+_DECIMALS = lazy_pattern(r",\d{1,4}")
+_MONEY = lazy_pattern(r"\s?(?:[€£₽₺]|(?:EUR|Euro|euros?|kr|zł|TL|PLN)\b)")
 
 
 def _unopposed(text: str, sentence: Span, value: Span) -> bool:
@@ -409,7 +419,9 @@ def concludes(part: str) -> bool:
     return _CONCLUDES.search(part) is not None
 
 
-def altered(text: str, sentence: Span, span: Span, *, placed: bool = False, named: bool = False) -> bool:
+def altered(
+    text: str, sentence: Span, span: Span, *, placed: bool = False, named: bool = False, question: str = ""
+) -> bool:
     """Do the words right beside a value make something else of it: a label, an argument, a bound, a denial?
 
     `placed`: a preposition that leads to it makes it no argument, as "at" before a time or "a share of" before 0.6.
@@ -421,11 +433,18 @@ def altered(text: str, sentence: Span, span: Span, *, placed: bool = False, name
         (_leads_on(before[-_ARGUMENTS:]) and not by_percent and not placed)
         or _BOUND.search(before[-40:])
         or (not named and (_NOT_THE_VALUE.match(after) or _SCALED.match(after)))
-        or _TRANSFORMED.search(before)
+        or _is_transformed(before, question)
         or denied_after(text, span[1], sentence[1])
         or hangs_on(text, span[1], sentence[1])
         or _OF_THE_QUESTION.search(after)
     )
+
+
+def _is_transformed(before: str, question: str) -> bool:
+    """Is it a square, a half or another function of something, for which the question does not ask?"""
+    found = _TRANSFORMED.search(before)
+    asked = question.lower()
+    return found is not None and not any(word[:5] in asked for word in found[0].lower().split() if len(word) > 3)
 
 
 def _leads_on(before: str) -> bool:
@@ -552,33 +571,34 @@ def _displayed(text: str, low: int, end: int) -> Extraction | None:
     return Extraction(match.span(), "maths")
 
 
-_UNSPACED = re.compile(
+_UNSPACED = lazy_pattern(
     r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f\u0900-\u0dff]"
 )  # Chinese, Japanese, Korean, Thai
 
 
-_SAID_EQUAL = re.compile(
+_SAID_EQUAL = lazy_pattern(
     r"[^\W\d_²³][^\W\d_²³' ]*(?: [^\W\d_²³' ]+)*?"
     r"(?:\s(?:equals|is|ist|est|es|égale?|igual a|uguale a|gleich|vaut|vale|[éè]|рав[ен]\w*|هو|هي|تساوي|يساوي))"
     r"\s+[$\\(]*[-+]?\d[\d,./]*(?:\s+[A-Za-z°²³]{1,4})?\W*",
     re.IGNORECASE,
 )  # "x equals 42"
 # The sentence gives what the value was made into.
-_TRANSFORMED = re.compile(
+_TRANSFORMED = lazy_pattern(
     r"^\W*(?:(?:so|therefore|thus|hence|then|and|also|donc|luego|quindi|portanto|somit)\b,?\s+)?"
     r"(?:(?:the|la|le|el|o|a|il|das|die|lo)\s+)?(?:half|twice|double|square|cube|negative|mitad|doble|cuadrado"
     r"|cubo|moitié"
     r"|carré|metade|dobro|quadrado|metà|doppio|quadrato|hälfte|doppelte|quadrat)\s+"
     r"(?:(?:of|de|di|do|von|da)\s+(?:\$?[a-z]\$?|it|this|that|the (?:number|answer|value|result|total))\s+)?"
     r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b"
-    r"|\b(?:squared|cubed|doubled|halved|al cuadrado|au carré|al quadrato|ao quadrado|zum quadrat)\s+"
+    r"|\b(?:it|that|this|which|he|she|[a-z]) (?:squared|cubed|doubled|halved|al cuadrado|au carré|al quadrato"
+    r"|ao quadrado|zum quadrat)\s+"
     r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b",
     re.IGNORECASE,
 )
 
 
 # A second sentence, a formula that follows from another, a value that is emphasised in its sentence.
-_IN_SENTENCES = re.compile(
+_IN_SENTENCES = lazy_pattern(
     r"[\w$)%][.!?]\s+[^\W\d_]{3}|\$\s?(?:より|から|ゆえに)\s?\$|[^\W\d_]{2}\s+[^\W\d_]{2,20}\s+\*\*"
 )
 

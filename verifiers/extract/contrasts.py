@@ -6,6 +6,7 @@ import re
 
 from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span
+from verifiers.lazy_pattern import lazy_pattern
 
 _TURN = (
     r"(?:[:：;；]|\bbut(?: rather| actually| instead)?\b|\b(?:it|that|this|they|there)(?:['’](?:s|re)| is| are)\b"
@@ -25,11 +26,11 @@ _DENIED_BEFORE = Gated(
     r"|(?:では|じゃ|で)なくて?[、,]?)\s*",
     re.IGNORECASE,
 )
-_STATES = re.compile(r"[\d$一二三四五六七八九十百]|[^\W\d_]{3}")
+_STATES = lazy_pattern(r"[\d$一二三四五六七八九十百]|[^\W\d_]{3}")
 
 
 # "but its square is 9": what is said is another thing's.
-_OF_IT = re.compile(
+_OF_IT = lazy_pattern(
     r"\b(?:its|their|of (?:it|this|that)|square[ds]?(?! (?:met|cent|kilo|mill|feet|foot|inch|mile|yard|m|cm|km)\w*)"
     r"|cubed?|half|doubled?|twice|tripled?|roots?|carré|quadrat|cuadrado|quadrado|quadrato|moitié|hälfte|mitad"
     r"|metade|metà)\b|\b[nxyz][²³]",
@@ -67,7 +68,7 @@ _DENYING = frozenset(
     " nessuna nessun niet geen noch inte nie ani не ни нет isn't aren't doesn't don't cannot can't without "
     "ohne sans sem senza".split()
 )
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_WORD = lazy_pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 # What judges, reports or supposes, so that it speaks of what stands behind the colon.
 _JUDGES = Gated(
     r"\b(?:true|so|right|correct\w*|case|wrong|false|answers?|results?|solutions?|claim\w*|think\w*|say|said|thought|first|guess\w*|believe\w*|known?"

@@ -9,6 +9,7 @@ import re
 
 from verifiers.extract.spans import Span
 from verifiers.extract.words import VALUE, any_of, ascii_words, whole_words
+from verifiers.lazy_pattern import lazy_pattern
 
 # -- "not" right before an answer, and what else turns an announcement into its opposite
 _NOT_EN = (
@@ -32,16 +33,16 @@ _NOT_ELSE = any_of(
     "不(?!妨|等式|难|難|超过|超過|少于|同|变|變|定)", "并非|並非|错误|錯誤|未知", "ない|ません|間違|誤り|違い|不明",
     "아니|아닙|않|틀린|모르", "नहीं|गलत", "ไม่",
 )  # fmt: skip
-_NOT_EN_RE = re.compile(_NOT_EN, re.IGNORECASE)
-_NOT_ELSE_RE = re.compile(_NOT_ELSE, re.IGNORECASE)
+_NOT_EN_RE = lazy_pattern(_NOT_EN, re.IGNORECASE)
+_NOT_ELSE_RE = lazy_pattern(_NOT_ELSE, re.IGNORECASE)
 
 
-_NO_VALUE = re.compile(
+_NO_VALUE = lazy_pattern(
     r"(?:not|never|isn['’]t|wasn['’]t|aren['’]t|cannot|can['’]t|won['’]t|nor|neither)\b|" + _NOT_ELSE, re.IGNORECASE
 )
 
 
-_NO_DENIAL = re.compile(
+_NO_DENIAL = lazy_pattern(
     r"\b(?:(?:no|without|beyond)(?: any| a)? doubt|(?:not|isn['’]t) (?:hard|difficult)(?: to \w+)?)\b", re.IGNORECASE
 )
 
@@ -81,7 +82,7 @@ def starts_negated(text: str) -> bool:
     return not text[:1].isdigit() and _NO_VALUE.match(text) is not None
 
 
-_FOREIGN_ANCHOR = re.compile(
+_FOREIGN_ANCHOR = lazy_pattern(
     r"antwort|ergebnis|resultat|r[ée]ponse|r[ée]sultat|respuesta|resultado|soluci|resposta|solu[çc]|risposta"
     r"|risultat|antwoord"
     r"|uitkomst|svar|odpowied|wynik|odpov|cevap|jawaban|rezultat|vastaus|tulos|\b(?:ist|est|es|é|è)\b",
@@ -94,7 +95,7 @@ def _plain_english(text: str) -> bool:
 
 
 # -- before a box: right before it, and in the sentence that leads to it
-_NOT_THIS = re.compile(
+_NOT_THIS = lazy_pattern(
     r"(?:\b(?:not|isn['’]t|never|used to be|except|other than|rather than|instead of|opposite of|cannot be"
     r"|can['’]t be|nor|neither|anything but|far from|ruled? out|exclude[ds]?|discard(?:ed)?|dismiss(?:ed)?"
     r"|reject(?:ed)?"
@@ -107,7 +108,7 @@ _NOT_THIS = re.compile(
     r")$",
     re.IGNORECASE,
 )
-_UNSURE_OF_THIS = re.compile(
+_UNSURE_OF_THIS = lazy_pattern(
     r"(?:\b(?:is|was|would|could|can|might|may|should) it(?: be)?|\b(?:could|might|may) be|\b(?:maybe|perhaps"
     r"|possibly|whether(?: it is)?)"
     r"|\b(?:what if|if) (?:it|the answer) (?:is|was|were)"
@@ -123,7 +124,7 @@ _NOT_THIS_WORDS = frozenset(
 _UNSURE_WORDS = frozenset(
     "it could might may maybe perhaps possibly whether if vielleicht quizas quiza vez talvez forse".split()
 )
-_NOT_SAID = re.compile(
+_NOT_SAID = lazy_pattern(
     r"\b(?:don['’]t|do not|doesn['’]t|does not|didn['’]t|did not|cannot|can['’]t|never|would not"
     r"|wouldn['’]t)\s+(?:\w+\s+)?"
     r"(?:think|believe|say|accept|agree|claim|buy|trust|answer|write|put|pick|choose|give|use"
@@ -144,14 +145,14 @@ _NOT_SAID_WORDS = frozenset(
     " assume pretend refuse"
     " decline hesitate example g".split()
 )
-_OTHERS_SAY = re.compile(
+_OTHERS_SAY = lazy_pattern(
     r"(?<!\bi )(?<!\bwe )\b(?:says?|said|thinks?|thought|believes?|claims?|claimed|argues?|guess(?:es"
     r"|ed))\b[^.!?,;\n]*$",
     re.IGNORECASE,
 )
 
 # -- announced as something else than the final answer
-_NOT_FINAL = re.compile(
+_NOT_FINAL = lazy_pattern(
     r"\b(?:rule|ruled|ruling) out\b|\bat first (?:glance|sight)\b|\b(?:thought|believed|said|rumou?red) to be\b"
     r"|\baccording to (?:my|a|some|his|her)\b"
     r"|\b(?:antwort|ergebnis|lösung)\s+(?:wäre|würde)\b|(?:ответ|результат)\s+\w+\s+бы\b"
@@ -178,7 +179,7 @@ def not_final(sentence: str) -> bool:
 
 
 # -- denied, and replaced at once
-_REPLACED = re.compile(
+_REPLACED = lazy_pattern(
     r"(?:\b(?:is|are|was|were|['’]s)\s+not|\b(?:is|are|was|were)n['’]t|\b(?:ist|sind|beträgt|lautet)\s+nicht"
     r"|\bn['’]est\s+pas|\bno\s+(?:es|son)|\bnão\s+(?:é|são)|\bnon\s+(?:è|sono)|(?<!\w)не|不是|并非|ليس)\s*"
     rf"(?:{VALUE}|\(?[A-J]\)?)\s*[,;，]?\s*(?:but(?: rather)?|(?:it|that)(?:['’]s| is)(?: actually)?|rather|sondern"
@@ -189,17 +190,17 @@ _REPLACED = re.compile(
     re.IGNORECASE,
 )
 # The same where the denial follows its value: 8ではなく7です.
-_REPLACED_AFTER = re.compile(
+_REPLACED_AFTER = lazy_pattern(
     rf"(?:{VALUE})\s*(?:ではなく|じゃなくて|でなく|이 아니라|가 아니라)[、,]?\s*(?P<value>{VALUE})\s*(?:です|だ|である"
     rf"|입니다"
     rf"|이다)?[\s.。*]*$"
 )
-_BEFORE_REPLACED = re.compile(
+_BEFORE_REPLACED = lazy_pattern(
     r"\b(?:if|whether|suppose|assume|maybe|perhaps|might|could|would|says?|said|claims?|or|not|wenn|si|se|如果)\b|[?？]",
     re.IGNORECASE,
 )
 
-_OF_THE_ANSWER = re.compile(
+_OF_THE_ANSWER = lazy_pattern(
     r"answer|result|value|number|total|solution|option|choice|antwort|ergebnis|lösung|r[ée]ponse|r[ée]sultat|respuesta"
     r"|resultado|resposta|risposta|risultato|ответ|результат|答案|结果|答え|정답|الجواب|الإجابة",
     re.IGNORECASE,
@@ -223,7 +224,7 @@ def replaced(text: str, low: int, end: int) -> Span | None:
 
 # -- right after an answer: a predicate of it
 _COPULA = r"(?:is|was|would be|will be|seems|looks|remains|sounds|feels|are|were|proves|turns out to be)"
-_DENIED_AFTER = re.compile(
+_DENIED_AFTER = lazy_pattern(
     r"[\s(\[,;:—–-]*(?:(?:which|that|and (?:this|that|it)|but (?:this|that|it|they|he|she)|however,? (?:this"
     r"|that|it))\s*)?"
     + any_of(
@@ -269,10 +270,10 @@ _DENIED_AFTER = re.compile(
     ),
     re.IGNORECASE,
 )  # fmt: skip
-_ASKED_AFTER = re.compile(r"[^.!?。！\n؟？]{0,80}(?:[?？؟]|吗|嗎|ですか|でしょうか|인가요|입니까|일까)")
+_ASKED_AFTER = lazy_pattern(r"[^.!?。！\n؟？]{0,80}(?:[?？؟]|吗|嗎|ですか|でしょうか|인가요|입니까|일까)")
 
 
-_CALLED_FALSE = re.compile(
+_CALLED_FALSE = lazy_pattern(
     r"(?:です|だ|である|입니다|이다|है|हैं|ist|sei)?[\s,.;:—–()*।،。、，；!-]*"
     + any_of(
         r"(?:(?:and|but|though|although|however,?) )?(?:this|that|the (?:previous|above|last|preceding)) (?:\w+ )?"
@@ -377,7 +378,7 @@ def denied_after(text: str, position: int, end: int) -> bool:
 
 
 # What the answer hangs on, left open: "7, depending on the convention".
-_HANGS = re.compile(
+_HANGS = lazy_pattern(
     r"[\s$\\)\]}*_`,;(—–-]*(?:depending|give or take|je nach|abhängig von|(?:selon|suivant) (?:que|l['’]interpr"
     r"|la conv|le cas|les cas|comment"
     r"|la (?:façon|manière))|(?:según|dependiendo|dependendo|conforme) (?:cómo|como|d[aeo]|se|el caso|o caso"

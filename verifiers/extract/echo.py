@@ -6,19 +6,20 @@ import re
 
 from verifiers.extract.sentences import sentence_ends, sentence_start
 from verifiers.extract.spans import Extraction, after_thinking
+from verifiers.lazy_pattern import lazy_pattern
 
 _MIN_WORDS = 5  # "x = 7" or "7 apples" may stand in a question and be its answer
-_LABEL = re.compile(
+_LABEL = lazy_pattern(
     r"\W*(?:(?:the )?(?:question|problem|prompt|task|q|frage|aufgabe|pregunta|problema|вопрос"
     r"|задача|题目|问题|問題|문제)"
     r"(?: (?:is|says|asks|states|was))?\s*[:：.-]*\s*)",
     re.IGNORECASE,
 )
-_EMPTY_ANSWER = re.compile(
+_EMPTY_ANSWER = lazy_pattern(
     r"(?:\s(?:final )?(?:answer|solution|antwort|respuesta|réponse|ответ)|答案?)\s*[:：]?\W*$", re.IGNORECASE
 )
-_OPTION = re.compile(r"(?:^|[\s(\[])[a-j][).\]:]\s*$", re.IGNORECASE)
-_OPTIONS = re.compile(r"(?:^|[\s(\[])[a-j][).\]:]\s", re.IGNORECASE)
+_OPTION = lazy_pattern(r"(?:^|[\s(\[])[a-j][).\]:]\s*$", re.IGNORECASE)
+_OPTIONS = lazy_pattern(r"(?:^|[\s(\[])[a-j][).\]:]\s", re.IGNORECASE)
 
 
 def repeats_prompt(prompt: str, text: str, extraction: Extraction) -> bool:

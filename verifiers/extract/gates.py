@@ -14,6 +14,8 @@ from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
+from verifiers.lazy_pattern import lazy_pattern
+
 _LONGEST_PREFIX = 4
 _LETTERS = re.compile(r"[^\W\d_]+")
 _FOLDED = re.compile("[\u0130\u0131\u017f\u212a\u212b\u1e9e\u03c2\u00b5]")  # one case of what `lower` does not make one
@@ -60,26 +62,43 @@ def _features(text: str) -> _Features | None:
     return _Features(words, frozenset(prefixes), frozenset(lower), lower)
 
 
+class _Gate(NamedTuple):
+    """What a text must hold one of."""
+
+    words: frozenset[str]
+    prefixes: frozenset[str]
+    chars: frozenset[str]
+    parts: frozenset[str]
+
+
 class Gated:
-    """A compiled pattern that is searched where its gate lets it; it finds what the pattern finds."""
+    """A pattern that is searched where its gate lets it; it finds what the pattern finds."""
 
     def __init__(self, pattern: str, flags: int = 0) -> None:
-        self.pattern = re.compile(pattern, flags)
-        needs = needed(pattern, flags)
-        self.words = frozenset(need.text for need in needs or () if need.kind == "word")
-        self.prefixes = frozenset(need.text for need in needs or () if need.kind == "prefix")
-        self.chars = frozenset(need.text for need in needs or () if need.kind == "char")
-        self.parts = tuple(need.text for need in needs or () if need.kind == "part")
-        self.gated = needs is not None
+        self.pattern = lazy_pattern(pattern, flags)
+        self._given = pattern, flags
+
+    @functools.cached_property
+    def _gate(self) -> _Gate | None:
+        needs = needed(*self._given)
+        if needs is None:
+            return None
+        kinds = ("word", "prefix", "char", "part")
+        return _Gate(*(frozenset(need.text for need in needs if need.kind == kind) for kind in kinds))
 
     def may_match(self, part: str) -> bool:
         """Could the pattern match within a text?"""
-        found = _features(part) if self.gated else None
-        return found is None or not (
-            self.words.isdisjoint(found.words)
-            and self.prefixes.isdisjoint(found.prefixes)
-            and self.chars.isdisjoint(found.chars)
-            and not any(part in found.lower for part in self.parts)
+        gate = self._gate
+        found = _features(part) if gate else None
+        return (
+            gate is None
+            or found is None
+            or not (
+                gate.words.isdisjoint(found.words)
+                and gate.prefixes.isdisjoint(found.prefixes)
+                and gate.chars.isdisjoint(found.chars)
+                and not any(part in found.lower for part in gate.parts)
+            )
         )
 
     def may_match_in(self, text: str, start: int, end: int) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from verifiers.extract.words import VALUE, any_of, lacks, whole_words
+from verifiers.lazy_pattern import lazy_pattern
 
 # -- comparison, multiples and powers: the number beside them is not the value (English: `verify`'s own list)
-COMPARES = re.compile(
+COMPARES = lazy_pattern(
     whole_words(
         r"inférieure?s?|supérieure?s?|moins|plus|moitié|double|triple|carré|racine|kleiner|größer|weniger"
         r"|mehr|mindestens|höchstens|unter|über|hälfte|doppelte?|dreifache|quadrat|wurzel|menor|mayor|menos"
@@ -22,14 +23,14 @@ COMPARES = re.compile(
     r"|보다|이상|이하|미만|초과|절반|배수|제곱|से कम|से अधिक|आधा|वर्ग",
     re.IGNORECASE,
 )
-CONTRAST = re.compile(
+CONTRAST = lazy_pattern(
     rf"(?<!\bor)(?<!\bor )(?<!\s)\s*+,?\s*+\(?(?:(?<!\w)(?:(?:and |but )?not|rather than|instead of|(?:und )?nicht"
     rf"|(?:et )?non|pas|y no|e non|e não|а не)\s+|，?(?:而?不是|而非|并非)\s*)"
     rf"(?:{VALUE}\)?|\(?[A-J](?![A-Za-z])\)?[.。]?)\s*$",
     re.IGNORECASE,
 )
 # The same where it follows an answer's place.
-CONTRAST_AFTER = re.compile(
+CONTRAST_AFTER = lazy_pattern(
     r"[\s,，]*(?:(?:and|but|und|et|y|e|а) )?(?:(?:not|nicht|non(?: pas)?|pas|no|não|не|rather than"
     r"|instead of)\s+|而?不是|而非)"
     rf"{VALUE}(?=\s*[.,;!。，]|\s*$)",
@@ -37,7 +38,7 @@ CONTRAST_AFTER = re.compile(
 )
 
 # -- inside an answer
-_HEDGE = re.compile(
+_HEDGE = lazy_pattern(
     any_of(
         r"(?<![^\W\d_])(?<!\\)"
         + any_of(
@@ -75,7 +76,7 @@ def hedge(text: str) -> str:
     return match[0] if match else ""
 
 
-RESTATEMENT = re.compile(
+RESTATEMENT = lazy_pattern(
     r"(?<![\s,;])[\s,;]*+(?:\\text\w*+\{\s*+)?[(,]?\s*+(?:\bor,? equivalently|\bor in other words|\bequivalently"
     r"|\bin other words|\bthat is(?: to say)?|\bi\.\s?e\."
     r"|\bwhich (?:is|equals)(?: (?:also|equal to|the same as))?|\bor simply|\bor just|\balso written(?: as)?"
@@ -84,9 +85,9 @@ RESTATEMENT = re.compile(
     re.IGNORECASE,
 )
 _RESTATING = frozenset("equivalently other that i which simply just also d c es ou".split())  # as in _HEDGING
-OR_VALUE = re.compile(r"(?<=\$),?\s+or\s+(?=\$)|(?<=[$%\d]),\s+or\s+(?=[$\d])")
-_GLOSS = re.compile(r"([^()]+?)\s+\(\s*([^()]+?)\s*\)")
-_NUMBER_WORDS = re.compile(r"[A-Za-z]{3,}(?:[ -][A-Za-z]{3,})*")
+OR_VALUE = lazy_pattern(r"(?<=\$),?\s+or\s+(?=\$)|(?<=[$%\d]),\s+or\s+(?=[$\d])")
+_GLOSS = lazy_pattern(r"([^()]+?)\s+\(\s*([^()]+?)\s*\)")
+_NUMBER_WORDS = lazy_pattern(r"[A-Za-z]{3,}(?:[ -][A-Za-z]{3,})*")
 
 
 def restated(answer: str, *, one: bool) -> tuple[str, ...]:

@@ -11,6 +11,8 @@ import itertools
 import re
 from collections import Counter
 
+from verifiers.lazy_pattern import lazy_pattern
+
 # 0 to 19, then 20, 30 ... 90, then 100 and 1000. "/" parts spellings and genders, "-" stands for none.
 _BASES = {
     "en": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
@@ -126,12 +128,12 @@ ARTICLES = frozenset(
     " واحد واحدة".split()
 )
 _SCRIPTS = (
-    ("ja", re.compile("[\u3040-\u30ff]")),
-    ("ko", re.compile("[\uac00-\ud7af]")),
-    ("zh", re.compile("[\u4e00-\u9fff]")),
-    ("ru", re.compile("[\u0400-\u04ff]")),
-    ("ar", re.compile("[\u0621-\u064a]")),
-    ("hi", re.compile("[\u0904-\u0939]")),
+    ("ja", lazy_pattern("[\u3040-\u30ff]")),
+    ("ko", lazy_pattern("[\uac00-\ud7af]")),
+    ("zh", lazy_pattern("[\u4e00-\u9fff]")),
+    ("ru", lazy_pattern("[\u0400-\u04ff]")),
+    ("ar", lazy_pattern("[\u0621-\u064a]")),
+    ("hi", lazy_pattern("[\u0904-\u0939]")),
 )
 _COMMON = {
     "en": "the of and is are in to has have how many so with for each he she they there that it",
@@ -142,7 +144,8 @@ _COMMON = {
     "it": "il lo la i gli le e è un una quanti quante quanto di in ha per ci sono con ne che quindi dunque ogni",
     "nl": "de het een en is zijn hoeveel van in heeft dus met op er hij ze te voor elk elke per wij",
     "sv": "och är en ett det att i hur många mycket har så alltså med på som av den han hon finns varje",
-    "pl": "i jest są ile w na z ma więc po do to że się każdy każdym razem zatem czyli",
+    "pl": "i jest są ile w na z ma więc po do to że się każdy każdym razem zatem czyli przez wynosi wynik dla oblicz"
+    " jaki",
     "tr": "ve bir kaç vardır var ile için eder olur her de da tane bu ne kadar dolayısıyla göre",
     "vi": "là có và mỗi một bao nhiêu của số được vậy thì hỏi cho trong các",
     "id": "adalah dan berapa di yang ada jadi setiap dengan untuk ini itu maka banyak dari",
@@ -155,7 +158,7 @@ for _language, _words in _BASES.items():
     for _word in re.split(r"[ /]", _words):
         if len(_word) > 2 and (_word.isascii() or not any("\u0370" < _char < "\u1e00" for _char in _word)):
             _SIGNS.setdefault(_word, []).append(_language)
-_LETTERS = re.compile(r"[^\W\d_]+")
+_LETTERS = lazy_pattern(r"[^\W\d_]+")
 
 
 def language_of(text: str) -> str:

@@ -20,6 +20,7 @@ from verifiers.extract.numerals import (
     parts,
 )
 from verifiers.extract.spans import Span
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.units.reading import lookup
 
 _LETTERS = "A-Za-z_\u00aa\u00b5\u00ba\u00c0-\u024f\u0370-\u052f\u05d0-\u05ea\u0621-\u064a\u0671-\u06d3\u0904-\u0939"
@@ -31,32 +32,37 @@ _UNITS = (
 )
 # What may touch its number and is no variable: "750m", "12cm", but not "5s" or "3m + 2".
 _TOUCHING = rf"(?:[cdmk]m[²³]?|m[²³]?|[mk]?g|[mcd]l|L|km/h|m/s)(?![{_LETTERS}\d^]|/(?!(?:h|s)\b)|\s?[-+*/=^·×(])"
-_IN_DIGITS = re.compile(
+_IN_DIGITS = lazy_pattern(
     r"(?P<formula>\$(?!\s|[\d.,]+\s(?![\\<>=≤≥+*^]))[^$\n]{1,100}(?<!\s)\$|\\\([^\n]{1,100}?\\\))"
     rf"|(?<![{_LETTERS}\d)}}^.])"
     r"(?P<relation>[A-Za-z](?:\([a-z]\))?\s?(?:[=<>≤≥])\s?[^\s=<>≤≥,;，、。$\u3040-\uffff]{1,60}"
     r"(?:\s?[-+−*/·×]\s?[^\s=<>,;，、。$\u3040-\uffff]{1,60}){0,8}"
     r"(?<![.!?)]))"
-    r"|(?=\d)(?<![\d:.])(?P<time>\d{1,2}:\d{2}(?![\d:])(?:\s?[ap]\.?\s?m\b\.?)?|\d{1,2}\.\d{2}(?=\s[ap]\.?m\b)"
-    r"|\d{1,2}(?:[.:]\d{2})?\s?Uhr\b(?:\s\d{2}(?!\d))?|\d{1,2}(?=\s?[ap]\.?m\b)\s?[ap]\.?m\b|\d{1,2}\s?h\s?\d{2}(?!\s?min|\d))"
+    r"|(?=\d)(?<![\d:.])(?P<time>\d{1,2}:\d{2}(?![\d:])(?:\s?[apAP]\.?\s?[mM]\b\.?)?|\d{1,2}\.\d{2}(?=\s[apAP]\.?[mM]\b)"
+    r"|\d{1,2}(?:[.:]\d{2})?\s?Uhr\b(?:\s\d{2}(?!\d))?|\d{1,2}(?=\s?[apAP]\.?[mM]\b)\s?[apAP]\.?[mM]\b|\d{1,2}\s?h\s?\d{2}(?!\s?min|\d))"
     r"|(?=\d)(?<![\d:.])(?P<ratio>\d{1,9}(?:\s?:\s?\d{1,9}){1,2}"
     r"|(?:(?<=ratio )|(?<=ratio of ))\d{1,9} to \d{1,9})(?!\d)"
-    rf"|(?=[-+−$€£¥₹\d])(?<![{_LETTERS}\d^\\{{/])(?<!\d[.,])(?:[-+−]?[$€£¥₹]\s?|[-+−]\s?)?"
+    rf"|(?=[-+−$€£¥₹%\d])(?<![{_LETTERS}\d^\\{{/])(?<!\d[.,])(?:[-+−]?[$€£¥₹]\s?|[-+−]\s?|(?<!\d)(?<!\d )%)?"
     r"(?P<number>(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d{1,3}(?:\.\d{3}){2,}"
     r"|\d{1,30})(?!\d)(?:[.,]\d{1,20})?)"
     rf"(?:\s?/\s?(?P<under>\d{{1,9}}))?(?:\s?%)?(?:(?![{_LETTERS}\d^])|(?={_TOUCHING}))(?:\s?(?P<unit>{_UNITS}(?:\s?(?:/|per|an?)\s?{_UNITS})?))?"
 )
-_ROOT = re.compile(r"(?<![\w^/])\d{0,9}√(?:\d{1,9}|\([\d+−/-]{1,20}\))(?![\w^/])")
-_CLOCK = re.compile(
+_ROOT = lazy_pattern(r"(?<![\w^/])\d{0,9}√(?:\d{1,9}|\([\d+−/-]{1,20}\))(?![\w^/])")
+_CLOCK = lazy_pattern(
     r"(?<![\d:.])(?:(?:午前|午後|上午|下午|早上|晚上|凌晨|오전|오후)\s?)?\d{1,2}\s?(?:[時时시](?![間间간])|[点點](?=\d{1,2}分|[半钟整]))"
     r"(?:\s?\d{1,2}\s?[分분](?![钟鐘])|[半반钟整])?"
 )  # 午前9時35分
-_NAME = re.compile(r"\s?-?([^\W\d_]{3,16})(?![^\W\d_])")
-_WORD = re.compile(r"[\u0900-\u0963]+|[^\W\d_]+(?:['’][^\W\d_]+)?|(?<=[^\W\d_])-(?=[^\W\d_])")
+_NAME = lazy_pattern(r"\s?-?([^\W\d_]{3,16})(?![^\W\d_])")
+_DEGREES = lazy_pattern(
+    r"\s?-?(?:degrees?|grad|degrés?|grados?|graus?|gradi|graden|grader)\s(celsius|fahrenheit)\b", re.IGNORECASE
+)
+_WORD = lazy_pattern(r"[\u0900-\u0963]+|[^\W\d_]+(?:['’][^\W\d_]+)?|(?<=[^\W\d_])-(?=[^\W\d_])")
 _WORDS_OF_ONE = 4  # "mười lăm"
-_CHARACTERS = re.compile(CHARACTERS)
-_SHARE = re.compile(rf"({CHARACTERS}|\d{{1,6}})\s?(?:分之|分の|분의)\s?({CHARACTERS}|\d{{1,6}})")  # 七分之五
-_NO_NUMBER = re.compile(r"[共起定样樣般些切直分旦番面人種緒部方日月]|$")  # "一共" is altogether, "一人" anybody
+_CHARACTERS = lazy_pattern(CHARACTERS)
+_SHARE = lazy_pattern(
+    rf"({CHARACTERS}|\d{{1,6}})\s?(?:分之|分の|분의)\s?({CHARACTERS}|\d{{1,6}})(?![時时시]|\s?[分秒])"
+)  # 七分之五
+_NO_NUMBER = lazy_pattern(r"[共起定样樣般些切直分旦番面人種緒部方日月]|$")  # "一共" is altogether, "一人" anybody
 
 _ONE_OF_TIME = (["hour"], ["minute"], ["day"])
 _HALF = {  # "two and a half"
@@ -87,8 +93,8 @@ _TIMES = {
     " saniye giây detik 秒 초",
 }
 _TIME_UNIT = "|".join(f"(?P<{name}>{'|'.join(words.split())})" for name, words in _TIMES.items())
-_TIME_UNIT_AT = re.compile(rf"\s?(?:{_TIME_UNIT})(?![^\W\d_\u3040-\ud7af])", re.IGNORECASE)
-_TIME_JOINT = re.compile(r"\.?,?\s?(?:(?:and|und|et|y|e|en|och|i|и|ve|và|dan|और)\s)?\s?", re.IGNORECASE)
+_TIME_UNIT_AT = lazy_pattern(rf"\s?(?:{_TIME_UNIT})(?![^\W\d_\u3040-\ud7af])", re.IGNORECASE)
+_TIME_JOINT = lazy_pattern(r"\.?,?\s?(?:(?:and|und|et|y|e|en|och|i|и|ve|và|dan|और)\s)?\s?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +151,15 @@ def _in_digits(match: re.Match[str]) -> Quantity:
     unit = match["unit"] or _unit_name(match.string, end)  # a letter that no dollar sign makes a variable
     spelled = r"^\circ" if unit == "°" else f"\\text{{ {unit}}}"
     plain = match[0][: match.start("unit") - match.start()] if match["unit"] else match[0]
-    said = f"{plain.strip()}{spelled}" if unit else ""
+    said = f"{plain.strip()}{spelled}" if unit else f"{plain.strip()[1:]}\\%" if plain.strip()[0] == "%" else ""
     return Quantity((start, end), "number", value, value, said)
 
 
 def _unit_name(text: str, position: int) -> str:
     """The unit that a word right after a number names, in any language."""
+    scale = _DEGREES.match(text, position)
+    if scale is not None:
+        return f"°{scale[1][0].upper()}"
     name = _NAME.match(text, position)
     unit = lookup(name[1]) if name else None
     return name[1] if name and unit is not None and unit.dimension else ""

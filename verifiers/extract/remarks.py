@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 
 from verifiers.extract.spans import ending
+from verifiers.lazy_pattern import lazy_pattern
 
 _STOPS = frozenset(".!?。！？؟)）")
 _BETWEEN = (". ", "! ", "? ", "\n", "。", "！", "？", "؟ ")  # two sentences
 _INSIDE = frozenset(">}0123456789")  # what ends a text that an answer ends
 _LONGEST = 240  # characters of a remark
 _MOST = 3
-_OFFER = re.compile(
+_OFFER = lazy_pattern(
     r"[\s¿*_(-]*(?:would you like|do you (?:want|have|need)|shall i|should i (?:also )?(?:show|explain|solve)"
     r"|want me to|can i help"
     r"|(?:does|did) (?:that|this|it) (?:make sense|help)|is (?:that|this|it|everything) clear|(?:any|more"
@@ -36,7 +37,7 @@ _OFFER = re.compile(
     re.IGNORECASE,
 )
 # An offer that puts the answer in doubt is none.
-_DOUBTS = re.compile(
+_DOUBTS = lazy_pattern(
     r"answer|instead|correct|right|wrong|\bsure\b|change|rather|really|actually|true|trust|\bcheck|mistake|different|antwort|richtig"
     r"|falsch|réponse|juste|respuesta|resposta|risposta|ответ|верн|правильн|答案|答え|正し|正确|错|정답|맞|الجواب|الإجابة|cevap|doğru|đáp"
     r"|jawab|benar|उत्तर|सही|svar|rätt|odpowied",
@@ -58,9 +59,14 @@ _UNREAL = (
     r"(?:if|for|with|wenn|bei|mit|si|se|con|pour|avec|если|при)\b[^()]{0,160}(?:\bwould\b|\bwäre[n]?\b|\bserait\b|\bsería\b|\bseria\b"
     r"|\bsarebbe\b|\bбыло бы\b)|如果[^()（）]{0,80}就"
 )
-_ASIDE = re.compile(rf"\s*[(（]\s*(?:{_CONFUSED}|{_CONTRAST}|{_UNREAL})[^()（）]*[)）][.。!]?\s*", re.IGNORECASE)
-_WARNING = re.compile(rf"[\s*_-]*(?:{_CONFUSED})", re.IGNORECASE)
-_NUMBERS = re.compile(r"\$[^$\n]{1,80}\$|\\[dt]?frac\{[^{}]{1,20}\}\{[^{}]{1,20}\}|\d+(?:[.,/:]\d+)*")
+_ASIDE = lazy_pattern(rf"\s*[(（]\s*(?:{_CONFUSED}|{_CONTRAST}|{_UNREAL})[^()（）]*[)）][.。!]?\s*", re.IGNORECASE)
+_WARNING = lazy_pattern(rf"[\s*_-]*(?:{_CONFUSED})", re.IGNORECASE)
+_NUMBERS = lazy_pattern(r"\$[^$\n]{1,80}\$|\\[dt]?frac\{[^{}]{1,20}\}\{[^{}]{1,20}\}|\d+(?:[.,/:]\d+)*")
+# "1/11 (≈ 0.0909)": an exact value and what it is about, in decimals.
+_ROUNDED = lazy_pattern(
+    r"(?:\d\s?/\s?\d{1,9}|\\(?:[dt]?frac|sqrt)\{[^()]{1,60}\}|\\pi|π|√\d{1,9}|\\sqrt\d)\s?\$?(\s*\((?:≈|~|\\approx|approx\w*\.?|about"
+    r"|numerically|roughly|rund|etwa|ca\.|environ|circa|około|около|примерно)\s*\$?\d{1,9}[.,]\d{1,12}(?:\.\.\.|…)?\$?\)[.*\s]*)$"
+)
 _NEAR = 120  # characters before a remark, where the answer stands
 
 
@@ -69,7 +75,7 @@ def without_remarks(text: str) -> str:
     if text[-1:] in _INSIDE:
         return text
     for _ in range(_MOST):
-        end = ending(text)
+        end = len(text[: ending(text)].rstrip("*"))
         cut = _before_remark(text, end) if end and text[end - 1] in _STOPS else None
         if cut is None:
             break
@@ -79,6 +85,9 @@ def without_remarks(text: str) -> str:
 
 def _before_remark(text: str, stop: int) -> int | None:
     low = max(0, stop - _LONGEST)
+    rounded = _ROUNDED.search(text, low, stop)
+    if rounded is not None:
+        return rounded.start(1)
     closing = stop - 1 if text[stop - 1] in ")）" else stop - 2
     if text[closing] in ")）":
         opening = max(text.rfind("(", low, stop), text.rfind("（", low, stop))

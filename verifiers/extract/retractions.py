@@ -8,13 +8,14 @@ from verifiers.extract.denials import hangs_on
 from verifiers.extract.sentences import sentence_ends
 from verifiers.extract.spans import Span
 from verifiers.extract.words import VALUE, WORD, any_of
+from verifiers.lazy_pattern import lazy_pattern
 
 _LOOK = 2500  # characters after an answer in which it may be taken back
 _CLOSERS = " \t\r\n$\\)]}*_`.。．,"
 
 # -- anywhere after an answer: a retraction
 _SUBJECT = r"(?:that|this|it|which|the above|my answer|they|he|she)"
-_SELF = re.compile(
+_SELF = lazy_pattern(
     any_of(
         r"\b(?:scratch|strike) that\b|\bnever ?mind\b|\b(?:disregard|forget|ignore|discard) (?:that|this|it"
         r"|the (?:above|previous|last)|my)\b"
@@ -121,14 +122,14 @@ _SELF = re.compile(
     ),
     re.IGNORECASE,
 )  # fmt: skip
-_OTHERS_MISTAKE = re.compile(
+_OTHERS_MISTAKE = lazy_pattern(
     r"\b(?:common\w*|students?|people|some(?:one)?|one (?:might|may|could)|you (?:might|may|could)|tempt\w*"
     r"|if|would|häufig\w*|souvent|común|comum|comune)\b"
     r"|часто|常见|常見|よくある|흔한",
     re.IGNORECASE,
 )
 # A weak word and a value: the value must agree with the answer.
-_INSTEAD = re.compile(
+_INSTEAD = lazy_pattern(
     any_of(
         r"\b(?:no|nope|nein|non|não|nee|nej|nie|hayır|không)\b[,.:;!—–-]*\s*(?:wait|actually|sorry|rather"
         r"|moment|attends|attendez|espera|espere|aspetta|aspetti|warte|pardon|désolé|perdón|desculpe|scusa"
@@ -169,7 +170,7 @@ _INSTEAD = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 # A value that is offered or made conditional by what follows it: "8 works too", "* 8 if the ends count".
-_OFFERED = re.compile(
+_OFFERED = lazy_pattern(
     rf"(?:[.;,(*†‡:\n]|\b(?:but|though|although|and|while|whereas|that|reflection|reconsideration"
     rf"|so)\b)\s*(?P<value>{VALUE})\s+(?:"
     r"(?:if|when|unless|provided|assuming|in case|otherwise)\b(?!\s*(?:and only|\$|x|n)\b)"
@@ -179,12 +180,12 @@ _OFFERED = re.compile(
     r"|answer)\b)",
     re.IGNORECASE,
 )
-_FAILS = re.compile(
+_FAILS = lazy_pattern(
     rf"(?P<value>{VALUE})\s+(?:does(?:n['’]t| not) (?:work|hold|satisfy|fit|check)|fails\b|can(?:not|['’]t) be\b"
     r"|is (?:not (?:right|correct|valid|possible|a solution|the answer)|wrong|incorrect|impossible|invalid)\b)",
     re.IGNORECASE,
 )
-_RESTATES = re.compile(
+_RESTATES = lazy_pattern(
     r"\b(?:approximately|approx|about|around|roughly|nearly|equivalently|ungefähr|etwa|circa|ca|environ"
     r"|aproximadamente|cerca|около|примерно)\b|≈|\\approx|约|約",
     re.IGNORECASE,
@@ -233,16 +234,16 @@ def _of_mistakes(text: str, position: int, offered: re.Match[str]) -> bool:
     return _MISTAKES.match(sentence) is not None and _OR.match(offered[0]) is not None
 
 
-_MISTAKES = re.compile(
+_MISTAKES = lazy_pattern(
     r"\W*(?:an? |the |(?:some |other )?)?(?:common|typical|frequent|usual|häufige?r?|typische?r?)"
     r" (?:mistakes?|errors?|pitfalls?|fehler)\b|\W*(?:erreurs? (?:fréquente|courante|classique)s?"
     r"|error(?:es)? (?:común|comunes|frecuentes?|típicos?)"
     r"|erros? comu(?:m|ns)|error[ei] (?:comun[ei]|frequent[ei]))\b",
     re.IGNORECASE,
 )
-_OR = re.compile(r"(?:or|oder|ou|o)\b", re.IGNORECASE)
-_OTHER_VALUE = re.compile(VALUE)
-_EXEMPT = re.compile(
+_OR = lazy_pattern(r"(?:or|oder|ou|o)\b", re.IGNORECASE)
+_OTHER_VALUE = lazy_pattern(VALUE)
+_EXEMPT = lazy_pattern(
     r"\brather than\b|\binstead of\b|不要|不是|并非|而非|(?<!\w)не\s|检验|验算|=|≠|\\ne|<|>|[+×*]|\\cdot|\\times"
     r"|\b(?:not"
     r"|no"
@@ -252,15 +253,15 @@ _EXEMPT = re.compile(
     r"|(?<!edit)(?<!update)(?<!correction)(?<!corrected)(?<!answer)(?<!result)(?<!better)(?<!rather)(?<!sorry)(?<!oops)\s*[:：]",
     re.IGNORECASE,
 )  # a calculation, a denial of another value, "Confidence: 90%"
-_LAST = re.compile(
+_LAST = lazy_pattern(
     r"(?:\s*(?:is|are) (?:also )?(?:possible|right|correct|better|it)|でした|です|입니다)?[\s.!?。)*]*$", re.IGNORECASE
 )
-_STATES = re.compile(
+_STATES = lazy_pattern(
     r"(?:\b(?:is|are|was|were|equals?|comes to|makes|ist|sind|beträgt|lautet|est|sont|vaut|es|son|é|è|são|sono|fa"
     r"|равно|равен|это)|[是为為]|は)\s*[*$]*$",
     re.IGNORECASE,
 )  # what stands before a value that a sentence states at its end
-_CALCULATES = re.compile(
+_CALCULATES = lazy_pattern(
     r"[=≠<>+×*]|\\ne|\\cdot|\\times|\b(?:not|no|problem|page|step|line|source|confidence|remainder|check"
     r"|verif\w*|nicht|pas|non?|não|не)\b|n['’]t\b|不|ない|ません",
     re.IGNORECASE,

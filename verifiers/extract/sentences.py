@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from verifiers.extract.spans import Span
+from verifiers.lazy_pattern import lazy_pattern
 
-MATHS = re.compile(
+MATHS = lazy_pattern(
     r"\$\$([^$]+)\$\$|(?<!\\)\$((?:[^$\n\\]|\\[^\n])+)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)"
     r"|\\begin\{(?:equation|align|gather|displaymath|math|eqnarray|multline)\*?\}(.+?)\\end\{(?:equation"
     r"|align|gather|displaymath|math|eqnarray|multline)\*?\}",
@@ -14,7 +15,7 @@ MATHS = re.compile(
 )
 # Letters of scripts that put spaces between words may not touch a number; Chinese, Japanese, Korean and Thai do.
 _LETTERS = "A-Za-z_\u00aa-\u024f\u0370-\u052f\u05d0-\u05ea\u0621-\u064a\u0671-\u06d3\u0904-\u0939"
-NUMBER = re.compile(
+NUMBER = lazy_pattern(
     rf"(?<![{_LETTERS}\d.^\\{{/])[-+−]?[$€£]?(?:\d{{1,3}}(?:,\d{{3}})+(?![\d,])"
     rf"|\d{{1,3}}(?:[ \u00a0\u202f]\d{{3}})+(?!\d|[ \u00a0\u202f]\d)"
     rf"|\d+)(?:\.\d+)?(?:\s*/\s*\d+)?(?:\s?%)?(?![{_LETTERS}\d^])"
@@ -22,12 +23,12 @@ NUMBER = re.compile(
 _STOPS = r"(?=[*_`]*(?:\s|$))(?<!\b[A-Z].)(?<!\bi\.e\.)(?<!\be\.g\.)"
 # Every alternative begins with a literal: the search then skips what none begins with.
 _ASCII_END = rf"\.{_STOPS}|!{_STOPS}|\?{_STOPS}|\n|;(?=\s)"
-_ASCII_ENDS = re.compile(_ASCII_END)
-_ENDS = re.compile(
+_ASCII_ENDS = lazy_pattern(_ASCII_END)
+_ENDS = lazy_pattern(
     _ASCII_END
     + r"|。|！|？|؟|।|です|でしょう|ます(?=[。\s]|$)|입니다|합니다|됩니다|습니다|이에요|예요|이다|であ|है(?=[\s।]|$)"
 )
-BEFORE_AND = re.compile(
+BEFORE_AND = lazy_pattern(
     r"\s*(?:,|，|、|;|\b(?:and|or|und|oder|et|ou|y|o|e|и|или|và|hoặc|i|lub|en|of|och|eller|ve|veya|dan|atau)\b|和|或|及|以及|と|와|과|و|,?\s*(?:and|or)\b)\s*"
 )
 

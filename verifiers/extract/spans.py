@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from verifiers.lazy_pattern import lazy_pattern
+
 Span = tuple[int, int]
 
-_THINK = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
+_THINK = lazy_pattern(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 # An answer is followed by nothing, or by what says that the text is over.
-_END_TOKEN = re.compile(
+_END_TOKEN = lazy_pattern(
     r"(?:<[|｜][\w▁ /-]{1,40}[|｜]>|</?s>|<(?:eos|bos|pad|eot|eod|im_end|end|end_of_turn|end_of_utterance)>"
     r"|\[(?:EOS|PAD|/?INST|END)\]|</?(?:assistant|response|output)>)$",
     re.IGNORECASE,

@@ -5,25 +5,28 @@ from __future__ import annotations
 import re
 
 from verifiers.extract.gates import Gated
+from verifiers.lazy_pattern import lazy_pattern
 
 # Of one set of characters first, which a search skips to.
-STOP = re.compile(
+STOP = lazy_pattern(
     r"[.!?。！？؟।\n](?:(?<=[.!?])(?<![.!?\s][A-Za-z].)(?<!\bMr.)(?<!\bMrs.)(?<!\bDr.)(?<!\bSt.)"
+    r"(?<!\d kr.)(?<!\d zł.)(?<!\d Std.)"
     r"(?!(?<=\d\.) (?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)[.!?]*"
     r"(?=[*_`)\]\"”»']*(?:\s|$))[*_`)\]\"”»']*|(?<=[。！？؟।])[。！？؟।]*[」）)]*|(?<=\n))"
 )
 ORNAMENT = " \t\r\n*_`>#-–—•|"
-PLAIN_WORD = re.compile(r"[^\W\d_]+")
-WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-JOINS = re.compile(  # two statements of a sentence
-    r"[,;]\s+|[，；]|,(?=[\u3040-\u9fff])|\s(?:and|but|while|whereas|und|aber|während|et|mais|tandis que|y|pero"
+PLAIN_WORD = lazy_pattern(r"[^\W\d_]+")
+WORD = lazy_pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+JOINS = lazy_pattern(  # two statements of a sentence
+    r"[,;]\s+|[，；、]|,(?=[\u3040-\u9fff])|\s(?:and|but|while|whereas|und|aber|während|et|mais|tandis que|y|pero"
     r"|mientras|e|mas|ma|mentre"
     r"|и|а|но|oraz|zaś|ve|ise|och|men|en|maar)\s"
 )
-UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+MAY = lazy_pattern(r"(?<=[\w,] )May\b(?! (?:be|have|not)\b)")  # the month
+UNSPACED = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 # -- what may follow the answer
-COURTESY = re.compile(
+COURTESY = lazy_pattern(
     r"(?:many |so |and )?(?:thanks?|thank you|i (?:really )?hope|hope|hoping|let me know|feel free|please (?:let"
     r"|feel)"
     r"|good luck|cheers|enjoy|best (?:of luck|wishes|regards)|have (?:a|fun)|happy to|glad|you['’]re welcome"
@@ -42,7 +45,7 @@ COURTESY = re.compile(
     r"|بالتوفيق|أرجو|धन्यवाद|आशा|शुभ)",
     re.IGNORECASE,
 )
-CHECK = re.compile(
+CHECK = lazy_pattern(
     r"(?:as a |for a |by way of |a |the |quick |sanity |to |we can |one can |let['’]s |let us |let me |just to "
     r"|self-|zur |als |en |per |come |para |pour "
     r"|ter |för |na |dla |经过?|經過?)*"
@@ -53,25 +56,25 @@ CHECK = re.compile(
     re.IGNORECASE,
 )
 # "Indeed, 12 + 12 + 6 is 30": an equation and nothing else is said to hold.
-INDEED = re.compile(
+INDEED = lazy_pattern(
     r"\W*(?:and |und |et |y |e )?(?:indeed|in fact|after all|sure enough|efectivamente|en efecto|en effet|effectivement"
     r"|tatsächlich|in der tat|infatti|in effetti|de fato|com efeito|inderdaad|rzeczywiście|действительно"
     r"|確かに|実際|确实|的确|실제로)(?![^\W\d_])",
     re.IGNORECASE,
 )
-CHAIN = re.compile(
+CHAIN = lazy_pattern(
     r"(\d{1,9}(?:\.\d{1,6})?(?:\s?[-+−–·*×x/÷]\s?\d{1,9}(?:\.\d{1,6})?){1,8})"
     r"\s*(?:=|is|makes?|equals|gives?|ist|sind|macht|ergibt|font|fait|es|son|da|é|são|dá|è|fa|dà|равно|это)\s*"
     r"(\d{1,9}(?:\.\d{1,6})?)(?![\d/]|[.,]\d)"
 )
 # A sentence that gives a reason and concludes nothing: "99 = 9 × 11 だからです。"
-GIVES_REASON = re.compile(
+GIVES_REASON = lazy_pattern(
     r"\W*(?:(?:this|that|it) is |that['’]s )?(?:because|denn|c['’]est que|parce que|потому что|なぜなら)(?![^\W\d_])"
     r"(?![^.]*[,，][^.]*\d)|.*(?:から|ため)(?:です|である|だ)\W*$|.*때문(?:입니다|이다)\W*$",
     re.IGNORECASE,
 )
 # What explains or finds plausible what stands before it, in as many sentences as follow.
-EXPLAINS = re.compile(
+EXPLAINS = lazy_pattern(
     r"\W*(?:to see (?:why|this)(?: (?:is|holds|works)[^,:]{0,30})?[,:]|here['’]?i?s (?:why|how)|the reason(?: "
     r"for (?:this|that))? is|(?:short |brief )?(?:explanation|reason(?:ing)?|justification)\s*:"
     r"|(?:this|that|it|which) (?:makes sense|is (?:plausible|reasonable|sensible|logical|to be expected|as "
@@ -88,7 +91,7 @@ EXPLAINS = re.compile(
     re.IGNORECASE,
 )
 # "The one right before it is 19": a value beside the one that the sentence before gives.
-NEIGHBOUR = re.compile(
+NEIGHBOUR = lazy_pattern(
     r"\W*(?:and )?(?:(?:the|its) (?:(?:one|number|term|value|day|page|prime|square|multiple)s? )?(?:(?:right"
     r"|just|directly|immediately) )?"
     r"(?:before|after|following|preceding|previous|next|prior)\b|its (?:successor|predecessor|neighbou?r)"
@@ -98,7 +101,7 @@ NEIGHBOUR = re.compile(
     re.IGNORECASE,
 )
 # "The 11 I started with was wrong", "12 would be too few": what another value would be.
-CALLS_WRONG = re.compile(
+CALLS_WRONG = lazy_pattern(
     r"\b(?:(?:is|was|were|would be|would have been) (?:wrong|incorrect|a mistake|an error|not right|not "
     r"correct)|(?:ist|war|wäre) falsch|(?:est|était|serait) faux"
     r"|(?:es|era|sería) (?:incorrecto|un error|falso)|(?:é|era|seria|estava) (?:errado|incorreto|um erro)|(?:è"
@@ -106,7 +109,7 @@ CALLS_WRONG = re.compile(
     r"|(?:was|is|zou) fout)\W*$",
     re.IGNORECASE,
 )
-APPROXIMATE = re.compile(
+APPROXIMATE = lazy_pattern(
     r"\b(?:about|around|almost|nearly|roughly|approximately|just|not quite|environ|presque|fast|etwa|rund|casi"
     r"|quase|quasi|circa)\b|почти|около|примерно"
     r"|大约|約|约|几乎|거의|약 ",
@@ -133,7 +136,7 @@ UNREAL = Gated(
     r"\b(?:would|could|might|should|had|were|if only|unless|wouldn['’]t|würde\w*|wäre\w*|hätte\w*|könnte\w*)\b",
     re.IGNORECASE,
 )
-CONDITION = re.compile(
+CONDITION = lazy_pattern(
     r"\W*(?:(?:so|then|and|but|now|also|therefore|thus) )?(?:if|when|given(?: that)?|wenn|si|se|als|om|если|jeśli"
     r"|如果|若)(?![^\W\d_])"
     r"[^,，]{1,200}(?:[,，]\d{3}[^,，]{0,100})*[,，]\s*"
@@ -149,7 +152,7 @@ SHARED = frozenset(
     " soll sollte möchte devrait voudrait quisiera quería vorrebbe".split()
 )
 # A preposition that may lead to what was asked for: "leaves her with 12 eggs", "they average out at 85".
-LEADS = re.compile(
+LEADS = lazy_pattern(
     r"(?:\b(?:leav\w+|left|ends?|ended|up|remain\w*|stay\w*|walk\w*|go|goes|went|comes?|came|return\w*|out|home|is|are|was|were|be"
     r"|finish\w*|winds?|bleib\w*|endet|steht|reste\w*|retrouve\w*|finit|repart|queda\w*|qued[óo]|acaba\w*|fica\w*|ficou|rimane"
     r"|resta|ritrova|finisce|blijft|остаётся|останется|остался|осталась|zostaje)(?: [^\W\d_]+){0,4}\s(?:with|mit"
@@ -159,26 +162,26 @@ LEADS = re.compile(
     re.IGNORECASE,
 )
 # Nothing else is there: "9 trays, with none left over".
-NONE_LEFT = re.compile(
-    r",?\s*(?:with|and) (?:none|nothing|no \w+|0) (?:is |are )?(?:left|remaining|spare)(?: over)?\b|,?\s*ohne "
-    r"Rest\b|,?\s*sans reste\b"
+NONE_LEFT = lazy_pattern(
+    r",?\s*(?:with|and) (?:none|nothing|no \w+|0) (?:is |are )?(?:left|remain(?:s|ing)|spare|else|more)(?: over)?\b"
+    r"|,?\s*ohne Rest\b|,?\s*sans reste\b"
     r"|,?\s*sin (?:que sobre nada|resto)\b|,?\s*senza resto\b",
     re.IGNORECASE,
 )
 # A question that asks for a difference or a change.
-DIFFERS = re.compile(
+DIFFERS = lazy_pattern(
     r"\b(?:more|less|fewer|difference|differ|(?:in|de)creas\w+|chang\w+|rise[ns]?|rose|drop\w*|grow\w*|grew|f[ae]ll\w*|reduc\w+|lower\w*|rais\w+|exceeds?"
     r"|(?:long|tall|high|wid|old|young|heavi|light|fast|larg|bigg|small|short|warm|cold|deep|low|cheap)er|unterschied|mehr|weniger"
     r"|plus|moins|diferencia|diferença|differenza|más|menos|mais|più|meno)\b|(?<!\w)(?:на сколько|разниц\w*)",
     re.IGNORECASE,
 )
-NO_LEAD = re.compile(
+NO_LEAD = lazy_pattern(
     r"\b(?:multipl\w+|divid\w+|add(?:s|ed|ing)?|compar\w+|close|equal|prior|due|next|up|corresponds?|begin\w*|start\w*|began"
     r"|buys?|bought|sells?|costs?|together|along|each|empez\w+|comenz\w+|comme[nç]\w+)"
     r"(?: [^\W\d_]+){0,3}\s+(?:with|at|by|to|mit|avec|con|com|met|med|с|z)\W",
     re.IGNORECASE,
 )
-EQUATION = re.compile(
+EQUATION = lazy_pattern(
     r"(?<![\d.,/·*×x+=−-])(?<![·*×x+−-] )(\d{1,9}(?:[.,]\d{1,6})?)\s*([-+−–·*×x/÷:])\s*(\d{1,9}(?:[.,]\d{1,6})?)\s*="
     r"\s*[$€£]?(\d{1,9}(?:[.,]\d{1,6})?)(?![\d/]|[.,]\d)"
 )
@@ -211,15 +214,15 @@ REPORTS = Gated(
     r"|قال|يقول|يظن|يعتقد|لو|कहा|कहता|सोच|मान लो|अगर|यदि",
     re.IGNORECASE,
 )
-SUPPOSES = re.compile(
+SUPPOSES = lazy_pattern(
     r"\W*(?:so |then |and |but )?\b(?:if(?! (?:we|you|one)\b)|unless|suppose|had|were|let|wenn(?! man\b)|falls"
     r"|angenommen"
-    r"|si(?! (?:on|se|nous)\b)|se(?! (?:si|obt|obtiene|ottiene|divid\w+ (?:por|entre)|\w+amos)\b)|если"
+    r"|si(?! (?:on|se|nous|\w+[aei]mos)\b)|se(?! (?:si|obt|obtiene|ottiene|divid\w+ (?:por|entre)|\w+amos)\b)|если"
     r"|als je denkt|om\b(?! \w+ (?:dag|timm|minut|veck|år|månad))|jeśli|gdyby|eğer|nếu|jika|kalau"
     r"|for example|e\.g\.|z\.?\s?b\.|par exemple|por ejemplo|например)(?!\w)",
     re.IGNORECASE,
 )
-STARTS = re.compile(
+STARTS = lazy_pattern(
     r"\W*(?:(?:so|now|next|then|first|firstly|and),? )?(?:first(?:ly)?|next|step|part|problem|question|exercise"
     r"|example|case|option|choice"
     r"|to (?:find|know|see|solve|answer|work out|figure out|get)\b|given|find|note|recall|remember|consider"
@@ -271,19 +274,19 @@ FRAMES = Gated(
     r"|わかりません|모르겠",
     re.IGNORECASE,
 )
-CALLED_BAD = re.compile(r"\b(?:naive|wrong|incorrect|false|mistaken|flawed|bad)\b", re.IGNORECASE)
+CALLED_BAD = lazy_pattern(r"\b(?:naive|wrong|incorrect|false|mistaken|flawed|bad)\b", re.IGNORECASE)
 # A sentence that turns against what such a word was said of.
-OBJECTS = re.compile(r"[.!?\n]\s+(?:But|However|In fact|Actually|In reality)\b")
-MORE = re.compile(
+OBJECTS = lazy_pattern(r"[.!?\n]\s+(?:But|However|In fact|Actually|In reality)\b")
+MORE = lazy_pattern(
     r"\b(?:more|less|fewer|extra|mehr|weniger|de plus|de moins|más|menos|a mais|a menos|in più|in meno|больше"
     r"|меньше|meer|minder"
     r"|mer|mindre|więcej|mniej)\W*$",
     re.IGNORECASE,
 )
-LABELLED = re.compile(r"(?!(?:so|then|thus|hence|therefore|and|is|are|now|finally)\b)\b[A-Za-z]+ $", re.IGNORECASE)
-DOES = re.compile(r"\s+(?:is|has|was|had|holds?|contains?|goes|comes|went|came|leaves|starts)\b", re.IGNORECASE)
-QUOTED = re.compile(r"[\"“”„«»]")
-GOT = re.compile(
+LABELLED = lazy_pattern(r"(?!(?:so|then|thus|hence|therefore|and|is|are|now|finally)\b)\b[A-Za-z]+ $", re.IGNORECASE)
+DOES = lazy_pattern(r"\s+(?:is|has|was|had|holds?|contains?|goes|comes|went|came|leaves|starts)\b", re.IGNORECASE)
+QUOTED = lazy_pattern(r"[\"“”„«»]")
+GOT = lazy_pattern(
     r"\b(?!(?:we|you|one|it|that|this|which|wir|man|on|nous)\b)\w+ (?:get|gets|got|finds?|found|obtain\w*"
     r"|computed?|answer\w*|wrote|put|puts|chose"
     r"|chooses|picks?|picked|calculate[sd]?)\s*$",
@@ -297,7 +300,7 @@ SO = Gated(
     r"|donc|d['’]où"
     r"|ainsi|alors|así que|de donde|a saber|da cui"
     r"|de (?:modo|manera) que|por eso|por isso|de sorte que|per cui|di conseguenza|por lo tanto|por tanto"
-    r"|entonces|luego|portanto|logo|então|assim|quindi|dunque|perciò|pertanto|dus|daarom"
+    r"|entonces|luego|portanto|logo|então|assim|quindi|dunque|perciò|pertanto|dus|daarom|zodat|sodass|so dass"
     r"|alltså|så|därför|więc"
     r"|zatem|czyli|dlatego|dolayısıyla|böylece|öyleyse|bu yüzden|bu nedenle|vậy|do đó|nên|vì thế|oleh karena "
     r"itu|jadi|maka|sehingga|поэтому|значит|следовательно"
@@ -314,13 +317,13 @@ SO = Gated(
     re.IGNORECASE,
 )
 REASON = Gated(
-    r"[,(]?\s*\b(?:because|since|as (?=\d)|weil|denn|car|puisque|parce que|porque|ya que|pois|perché|poiché"
+    r"[,(]?\s*\b(?:because|since|as (?=\d)|weil|denn|car|puisque|parce que|porque|ya que|pues|pois|perché|poiché"
     r"|siccome|omdat|want|eftersom|ty"
     r"|ponieważ|bo|çünkü|vì|karena|потому что|так как)\b",
     re.IGNORECASE,
 )
 # "So she had 45: a third of these is 15, and 45 - 15 = 30."
-EXPLAINED = re.compile(r":\s+(?=[^:\n]{0,200}\d\s*=\s*[$€]?\d)")
+EXPLAINED = lazy_pattern(r":\s+(?=[^:\n]{0,200}\d\s*=\s*[$€]?\d)")
 # ", which is a little more than four hours": what a value is nearly, in another unit.
 NEARLY = Gated(
     r",\s*(?:soit|that is|i\.e\.|which is|das sind|o sea|es decir|cioè|ossia|ou seja|то есть)\s+"
@@ -331,7 +334,7 @@ NEARLY = Gated(
     re.IGNORECASE,
 )
 # "If we divide 81 by 3, we get 27", "Wenn man ... teilt, ...", "Since ..., ..."
-BY_DOING = re.compile(
+BY_DOING = lazy_pattern(
     r"\W*(?:(?:if|when|once) (?:we|you|one)|wenn (?:man|wir)|si (?:on|nous|se)|se (?:si|\w+amos)|als (?:je|we|men)"
     r"|om (?:man|vi)|если|since|because|as|given that|weil|da|puisque|comme|como|siccome|poiché|так как|поскольку"
     r"|by|after|using|from|with|[a-z]{3,12}ing)\b"
@@ -339,7 +342,7 @@ BY_DOING = re.compile(
     re.IGNORECASE,
 )
 # "If she is x years old", "Если разделить 18 на 4": an unknown gets its name, or something is calculated.
-NAMES_UNKNOWN = re.compile(
+NAMES_UNKNOWN = lazy_pattern(
     r"\W*(?:if|wenn|si|se|als|om|jeśli)\b[^,]{0,60}\b[nxzt]\b[^,]{0,60},|\W*если [^,]{0,60}\b[а-я]+ть\b[^,]{0,60},",
     re.IGNORECASE,
 )
@@ -350,11 +353,11 @@ AT_FIRST = Gated(
     re.IGNORECASE,
 )
 # A denial and the word that it denies.
-DENIAL = re.compile(
-    r"((?<!\w)(?:not|nicht|keine?|pas|no|non|não|не|niet|inte|nie|không|tidak)(?!\w)|ない)\s*([^\W\d_]{1,5})",
+DENIAL = lazy_pattern(
+    r"((?<!\w)(?:not|nicht|keine?|pas|no|non|não|не|niet|inte|nie|không|tidak)(?!\w)|ない|没有?|未|不)\s*([^\W\d_]{1,5})",
     re.IGNORECASE,
 )
-ASKS_TIME = re.compile(
+ASKS_TIME = lazy_pattern(
     r"how long|how many (?:second|minute|hour|day|week|month|year)s|after (?:how|what)|when\b|wie lange|wann|nach wie"
     r"|combien de (?:temps|minutes|jours|heures|secondes)|quand|cuánto (?:tiempo|tarda)"
     r"|cuánt[oa]s (?:minutos|horas|días)"
@@ -363,36 +366,36 @@ ASKS_TIME = re.compile(
     r"|jam berapa|几点|何時|何分|몇 ?시|몇 ?분|多久|多长时间",
     re.IGNORECASE,
 )
-ASKED_WITH = re.compile(
+ASKED_WITH = lazy_pattern(
     r"\b(by|at|to|in|from|for|with|on|after|um|auf|mit|nach|in|de|à|en|avec|dans|con|per|di|com|em|por|na|w|o|z|med|met|op|на|в|за|с)"
     r"\s+(?:what|which|how|wie|welch\w*|combien|quel\w*|cuánt\w+|qué|quant[oiae]s?|qual[ei]?|che|ile|jak\w+|hoeveel|welk\w*|hur|vilk\w+"
     r"|сколько|как\w+)\b",
     re.IGNORECASE,
 )
-AFTER_TIME = re.compile(
+AFTER_TIME = lazy_pattern(
     r"\b(?:after|in|for|within|nach|in|après|en|pendant|después de|tras|depois de|após|em|dopo|за|через|после)\s*$",
     re.IGNORECASE,
 )
 # A clause of its own that says what is left: ", 还剩下", "; there remain".
-LEFT_OVER = re.compile(
+LEFT_OVER = lazy_pattern(
     r"[,;，；、][^,;，；、]{0,40}(?:剩下?|余下|残りは|남은|\b(?:left|leaves?|leaving|remains?|remaining|bleiben|bleibt|reste(?:nt)?"
     r"|queda[n]?|resta[n]?|rimangono|restano)\b|(?<!\w)оста[лён]\w+)[^\d,;]{0,20}$",
     re.IGNORECASE,
 )
 # What begins a clause that says something beside the answer.
-BESIDES = re.compile(
+BESIDES = lazy_pattern(
     r"(?<![^\W\d_])(?:after|when|once|if|since|because|before|while|nachdem|wenn|weil|bevor|après que|quand|parce que"
     r"|cuando|después de que|porque|depois que|quando|dopo che|perché|nadat|als|omdat|когда|после того|так как)"
     r"(?![^\W\d_])",
     re.IGNORECASE,
 )
-NAMED = re.compile(r"\$?\s*([A-Za-z](?:_\{?\w\}?)?)\s*=")
-BESIDE_TIME = re.compile(
+NAMED = lazy_pattern(r"\$?\s*([A-Za-z](?:_\{?\w\}?)?)\s*=")
+BESIDE_TIME = lazy_pattern(
     r"(?:\b(?:before|after|until|till|by|past|since|vor|nach|bis|seit|avant|après|antes|después|depois|prima|dopo|voor|na"
     r"|före|przed|trước|sebelum)|(?<!\w)(?:до|после|раньше|позже|قبل|بعد))(?: de| delle| d['’])?\s*$",
     re.IGNORECASE,
 )  # what no time follows that is said of anything
-ANNOUNCES = re.compile(
+ANNOUNCES = lazy_pattern(
     r"^\W*(?:(?:the|our|die|das|la|el|il|a|o|le) )?(?:(?:right|correct|final|richtige|bonne) )?(?:answers?|solutions?"
     r"|lösung|antwort|solution|réponse|respuesta|solución|resposta|solução|risposta|soluzione)"
     r" (?:is|are|ist|est|es|é|è)\b",
@@ -412,36 +415,36 @@ SAID_TRUE_OR_FALSE = Gated(
     r"|onwaar|prawd\w+|fałsz\w*|doğru(?:dur)?|yanlış(?:tır)?|đúng|benar|salah|верно|неверно|правда|ложь|ложно|истинно)(?![^\W\d_])",
     re.IGNORECASE,
 )
-BUT = re.compile(
+BUT = lazy_pattern(
     r"(?<![^\W\d_])(?:but|however|aber|doch|mais|pero|mas|porém|ma|però|но|однако|maar|men|ale|ama)(?![^\W\d_]),?\s"
     r"|但是?|しかし|하지만",
     re.IGNORECASE,
 )
-INFINITELY_MANY = re.compile(
+INFINITELY_MANY = lazy_pattern(
     r"\b(?:infinitely many|unendlich viele|une infinité|infinit[oa]s|infinite(?= soluzion)|oneindig veel"
     r"|oändligt många)\b"
     r"|бесконечно много|无数(?:个|多)?|无穷多(?:个)?|無数|무수히 많",
     re.IGNORECASE,
 )
-NOT = re.compile(
+NOT = lazy_pattern(
     r"(?<![^\W\d_])(?:not|n['’]t|isn['’]t|never|neither|nor|nicht|kein\w*|pas|non|no|não|не|niet|inte|nie|değil|không|bukan|tidak|if|seems?"
     r"|scheint|semble|parece|sembra|кажется|only|whether|ob|si|se|или|or|oder|ou|o|half)(?![^\W\d_])",
     re.IGNORECASE,
 )
 # "So no, it is not prime."
-TRUTH = re.compile(
+TRUTH = lazy_pattern(
     r"\W*(?:so|therefore|thus|hence|also|daher|donc|así que|por tanto|portanto|quindi|dunque|значит),? "
     r"(yes|no|ja|nein|oui|non|sí|sim|não|sì|да|нет)(?=[,.!])",
     re.IGNORECASE,
 )
-LED_BY = re.compile(r"(?<!\w)([^\W\d_]{3,20})\s+([^\W\d_]{1,6})\s*$")  # "started with"
+LED_BY = lazy_pattern(r"(?<!\w)([^\W\d_]{3,20})\s+([^\W\d_]{1,6})\s*$")  # "started with"
 _BY_SIGN = (
     r"(?:[-+−–·*×x/÷^]|\b(?:minus|plus|times|divided by|multiplied by|moins|fois|divisé par|mal|geteilt durch|menos|más"
     r"|por|entre|mais|vezes|più|meno|per|diviso|минус|плюс)\b)"
 )
 _THINGS = r"(?:\s?[a-z]{1,12}(?:\s[a-z]{1,12})?)?"  # "12 red apples + 5 pears = 17"
-OPERATED = re.compile(rf"\s*{_BY_SIGN}\s*[$€£]?\d|{_THINGS}\s+[-+*×x/]\s+[$€£]?\d", re.IGNORECASE)
-OPERATES = re.compile(rf"\d[\s%]*(?:{_BY_SIGN}|:)\s*[$€£]?$|\d{_THINGS}\s+[-+*×x/]\s+[$€£]?$", re.IGNORECASE)
+OPERATED = lazy_pattern(rf"\s*{_BY_SIGN}\s*[$€£]?\d|{_THINGS}\s+[-+*×x/]\s+[$€£]?\d", re.IGNORECASE)
+OPERATES = lazy_pattern(rf"\d[\s%]*(?:{_BY_SIGN}|:)\s*[$€£]?$|\d{_THINGS}\s+[-+*×x/]\s+[$€£]?$", re.IGNORECASE)
 # A preposition before a value that makes it no argument.
 PLACED = Gated(
     r"\b(?:averages?|works?|comes?|tops?|totals?)(?: (?:out|in|up))? at\s*$"
@@ -471,7 +474,7 @@ PLACED = Gated(
     r"|Gewinn|Anteil|Alter|Geschwindigkeit|Umfang) von\s*$",
     re.IGNORECASE,
 )
-ADJUNCT = re.compile(
+ADJUNCT = lazy_pattern(
     r"\W*(?:so |thus |therefore |hence |also |donc |dus |alltså |quindi |portanto |logo |así que )?(?:in|for|over"
     r"|across|during|after|per|with|within|of|at|on|from|out of|each|every|all|nach|für|mit|bei|von|pro|während|en|dans"
     r"|pour|avec|après|pendant|sur|por|durante|con|tras|de|em|com|para|após|dos|das|di|dei|delle|dopo|på|under"
@@ -481,3 +484,19 @@ ADJUNCT = re.compile(
     r"|i|le|de|het|każdy\w*)\s+)?",
     re.IGNORECASE,
 )
+# "It isn't:" behind a sentence that says what somebody thinks or asks.
+_DENIES = lazy_pattern(
+    r"\W*(?:it|they|that|this|he|she|i|we)\b (?:\w+n['’]t|(?:is|are|was|do|does|did|will) not)(?: \w+){0,2}:\s",
+    re.IGNORECASE,
+)
+_CLAIMED = lazy_pattern(
+    r"\b(?:told|says?|said|thinks?|thought|claims?|suggest\w*|wonder\w*|whether|asks?|guess\w*)\b|[?\"”]",
+    re.IGNORECASE,
+)
+_EARLIER = 200  # characters
+
+
+def behind_denial(text: str, start: int, end: int) -> int:
+    """Where a sentence goes on that first denies what the one before it reports or asks; else its start."""
+    denied = _DENIES.match(text, start, end)
+    return denied.end() if denied and _CLAIMED.search(text, max(0, start - _EARLIER), start) else start

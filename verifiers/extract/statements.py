@@ -58,6 +58,7 @@ from verifiers.extract.statement_words import (
     LEADS,
     LED_BY,
     LEFT_OVER,
+    MAY,
     MORE,
     NAMED,
     NAMES_UNKNOWN,
@@ -88,11 +89,13 @@ from verifiers.extract.statement_words import (
     UNREAL,
     UNSPACED,
     WORD,
+    behind_denial,
 )
 from verifiers.extract.turns import CORRECTION
 from verifiers.extract.understood import CONDITIONAL
 from verifiers.extract.vocabulary import HARMLESS, UNSAFE
 from verifiers.extract.wordings import says_no_solution
+from verifiers.lazy_pattern import lazy_pattern
 
 _LOOK = 1000  # characters before the end
 _ASKED = 300  # characters of a question
@@ -105,6 +108,7 @@ _OF_TIME = frozenset(
 _INTERROGATIVES = frozenset("many much combi cuánt cuant quant wievi viele сколь siapa berap hoeve".split())
 _LONGEST_UNIT = 24  # characters
 _OPERATION = 20  # characters of an operator in words
+_MOST_EXPLAINING = 4  # sentences of an answer with its explanation
 _MOST_GIVEN = 16  # numbers that a value is derived from
 
 
@@ -123,6 +127,8 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         sentences.pop()
     if not sentences:
         return None
+    answered = _answered_first(text, sentences, language, wanted, _asked(prompt[-2000:], language)) if prompt else False
+    del sentences[1 if answered else len(sentences) :]
     sentence = sentences[-1]
     question = _question(prompt[-_ASKED:])
     text = _without_asked_denials(text, sentence, question.denials)
@@ -131,11 +137,17 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         return None
     if len(OPTION_LABEL.findall(part)) > 1:
         return None
-    lead = SO.match(part)
-    if says_no_solution(part[lead.end() if lead else 0 :]):
-        return Extraction((sentence[0] + (lead.end() if lead else 0), sentence[1]), "statement")
+    concluded = sentence[0] + max((match.end() for match in SO.finditer(part)), default=0)
+    if says_no_solution(text[concluded : sentence[1]]):
+        return Extraction((concluded, sentence[1]), "statement")
     if TRUE_OR_FALSE.search(prompt[-_ASKED:]):
         return _said_true(text, sentence)
+    ratio = _RATIO.search(text, *sentence) if _ASKS_RATIO.search(wanted.sentence) else None
+    if ratio is not None and not _opposed(text[sentence[0] : ratio.start()], language):
+        return Extraction(ratio.span(1), "statement")
+    option = _option(text, sentence, prompt, language)
+    if option is not None:
+        return Extraction(option, "statement")
     asked = _asked(prompt[-2000:], language)
     before = quantities(text, low, sentence[0], language)[-_MOST_BEFORE:]
     condition = _given_condition(text, sentence, wanted, [*asked, *before], language)
@@ -144,7 +156,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         part = text[slice(*sentence)]
     whole = sentence
     reported = AT_FIRST.sub(" ", part) if question.at_first else part
-    if _reports(reported, wanted) or _supposes(part) or STARTS.match(part):
+    if _reports(reported, wanted) or _supposes(part):
         return None
     frame = FRAMES.search(text, low, sentence[0])
     if frame and not (
@@ -160,6 +172,8 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     named = _named(text, sentence, prompt, language)
     if named is not None:
         return Extraction(named, "statement")
+    if STARTS.match(part):
+        return None
     turn = contrast(text, sentence)
     if contrasts and turn is None:
         return None
@@ -180,6 +194,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         _the_wanted(text, sentence, inside, asked, wanted)
         or _of_the_asked(text, sentence, inside, asked, wanted)
         or _only_one(text, sentence, inside, asked, before)
+        or _only_new(text, sentence, inside, asked, before, wanted)
     )
     if value is None or value.key in denied:
         return None
@@ -197,12 +212,16 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         return Extraction(None, "unsure")
     is_wanted = wanted.is_wanted(text, value)
     placed = placed or _leads(text[clause[0] : value.span[0]], wanted, is_wanted)
+    closes = bool(prompt) and not WORD.search(text[value.span[1] : sentence[1]])
+    led = text[clause[0] : value.span[0]]
+    placed = placed or (closes and not _BY.search(led) and _leads(led, wanted, True))
+    placed = placed or (is_wanted and _LED_TO.search(text[clause[0] : value.span[0]]) is not None)
     leading = text[clause[0] : value.span[0]]
     leading = ANNOUNCES.sub(" ", leading) if turn else leading
     said = f"{leading} § {text[value.span[1] : clause[1]]}"
     if _opposed(_without_shared(said, wanted), language):
         return Extraction(None, "unsure") if language != "en" else None  # English denials are told apart elsewhere
-    if altered(text, clause, value.span, placed=placed, named=_names(text, value, wanted)):
+    if altered(text, clause, value.span, placed=placed, named=_names(text, value, wanted), question=wanted.sentence):
         return None
     after = text[value.span[1] : sentence[1]]
     led = text[clause[0] : value.span[0]]
@@ -237,7 +256,9 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         turn or reason or SO.search(part) or concludes(led) or LEFT_OVER.search(f", {led}") or len(inside) > 1
     ):
         return None  # what the question says, said again
-    if (signs and (before or prompt or len(inside) > 1)) or (prompt and _shares(part, prompt)):
+    if wanted.time and prompt and not (signs or _shares(part, prompt)):
+        return None
+    if prompt or (signs and (before or len(inside) > 1)):
         return Extraction(value.span, "statement", said=value.said)
     return None
 
@@ -250,6 +271,7 @@ class _Question:
     at_first: bool  # what was before
     time: bool  # how long, or when
     prepositions: frozenset[str]  # of "by how much", "in which year"
+    which: frozenset[str]  # beginnings of the words behind "which"
 
 
 @functools.lru_cache(maxsize=256)
@@ -259,6 +281,7 @@ def _question(asked: str) -> _Question:
         AT_FIRST.search(asked) is not None,
         ASKS_TIME.search(asked) is not None,
         frozenset(found[1].lower() for found in ASKED_WITH.finditer(asked)),
+        frozenset(found[1].lower()[:5] for found in _WHICH.finditer(asked)),
     )
 
 
@@ -286,14 +309,22 @@ def _denied(denial: re.Match[str]) -> str:
 
 def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
     """The name that the last clause gives to a question that asks who."""
-    starts = [match.end() for pattern in (SO, BUT) for match in pattern.finditer(text, *sentence)]
+    starts = [
+        match.end() for pattern in (SO, BUT) for match in pattern.finditer(text, *sentence)
+        if pattern is BUT or _parts(text, sentence[0], match)
+    ]  # fmt: skip
     reason = _reason(text, max([sentence[0] + 1, *starts]), sentence[1], language)
     clause = (max(starts, default=sentence[0]), reason.start() if reason else sentence[1])
     for find in (asked_day, asked_date):
         found = find(text, sentence, clause, prompt)
         if found is not None:
-            return None if _opposed(text[slice(*sentence)], language) else found
-    found = asked_name(text, clause, prompt)
+            said = _ANOTHER.sub(" ", text[slice(*(clause if starts else sentence))])
+            return None if _opposed(said, language) else found
+    found = asked_name(text, clause, prompt, concluded=bool(starts))
+    joint = max((match.end() for match in JOINS.finditer(text, *clause)), default=0)
+    if found is None and joint:
+        clause = (joint, clause[1])
+        found = asked_name(text, clause, prompt, concluded=SO.search(text, *clause) is not None)
     other = SOMEBODY.search(text, *clause) if found else None
     if other and other[0].lower() not in prompt.lower():
         return None
@@ -315,6 +346,9 @@ def _as_asked(text: str, clause: Span, value: Quantity, prompt: str) -> bool:
         if any(first.startswith(begun) and second == preposition for first, second in _pairs(prompt[-_ASKED:])):
             return True
     question = _question(prompt[-_ASKED:])
+    labelled = _LABEL_OF.search(text, clause[0], span[0])
+    if labelled is not None and labelled[1].lower()[:5] in question.which:
+        return True  # "on day 8" in answer to "on which day"
     before = PLAIN_WORD.findall(text[max(clause[0], span[0] - _OPERATION) : span[0]])
     if before and before[-1].lower() in question.prepositions:
         return True  # "by 25 percent" in answer to "by what percentage"
@@ -345,6 +379,18 @@ def _sentences(text: str, low: int, end: int) -> list[Span]:
         (low + len(part) - len(part.lstrip(ORNAMENT)), high) for low, high in spans for part in (text[low:high],)
     )
     return [span for span in trimmed if any(char.isalnum() for char in text[slice(*span)])]
+
+
+def _option(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
+    """The letter of one of the question's options that closes a short sentence or a conclusion."""
+    found = _CLOSING_LETTER.search(text, *sentence) if len(OPTION_LABEL.findall(prompt[-2000:])) > 1 else None
+    if found is None:
+        return None
+    starts = [match.end() for match in SO.finditer(text, sentence[0], found.start(1))]
+    clause = text[max([sentence[0], *starts]) : found.start(1)]
+    if len(WORD.findall(clause)) > _FEW or _LETTER.search(clause) or _opposed(clause, language):
+        return None
+    return None if _reports(text[slice(*sentence)], NOTHING) or _supposes(text[slice(*sentence)]) else found.span(1)
 
 
 def _said_true(text: str, sentence: Span) -> Extraction | None:
@@ -460,6 +506,45 @@ def _is_beside(text: str, sentences: list[Span], language: str, wanted: Asked) -
     )
 
 
+def _answered_first(text: str, sentences: list[Span], language: str, wanted: Asked, asked: Sequence[Quantity]) -> bool:
+    """Does the first sentence answer, and do the others say where its value comes from?
+
+    It shares more with the question than any other does. The values of the others follow from the question's, and
+    its own from all of these.
+    """
+    if not 1 < len(sentences) <= _MOST_EXPLAINING:
+        return False
+    first, *others = (text[slice(*span)] for span in sentences)
+    given = {quantity.key for quantity in asked}
+    values = [q for q in quantities(text, *sentences[0], language) if not q.article and q.key not in given]
+    if len({value.key for value in values}) != 1 or says_other(text, wanted, values[0]):
+        return False
+    topics = _shared_with(wanted.sentence, first)
+    if not topics or any(len(_shared_with(wanted.sentence, other)) >= len(topics) for other in others):
+        return False
+    rest = text[sentences[1][0] : sentences[-1][1]]
+    if CORRECTION.search(rest) or FRAMES.search(rest) or _objection(rest, language) or unsure(rest):
+        return False
+    known = [value.value for value in asked if value.value is not None]
+    later = [q for q in quantities(text, sentences[1][0], sentences[-1][1], language) if not q.article]
+    for value in later:
+        if value.key not in given and value.key != values[0].key:
+            if not follows(value.value, known):
+                return False  # it may go on from the first
+            known.append(value.value)
+    return bool(later) and follows(values[0].value, known)
+
+
+def _shared_with(question: str, part: str) -> set[str]:
+    """Beginnings of the words that a question and a sentence share."""
+    if UNSPACED.search(part):
+        return _topics(question) & _topics(part)
+    stems = [
+        {word.lower().rstrip("s")[:4] for word in WORD.findall(text) if len(word) > 2} for text in (question, part)
+    ]
+    return (stems[0] & stems[1]) - _OF_TIME - {stem[:4] for stem in _INTERROGATIVES}
+
+
 def _given_condition(text: str, sentence: Span, wanted: Asked, known: Sequence[Quantity], language: str) -> int | None:
     """Where a sentence goes on behind a condition that is fulfilled: "If each costs $4, she pays $8""
     " where each does."""
@@ -478,7 +563,10 @@ def _given_condition(text: str, sentence: Span, wanted: Asked, known: Sequence[Q
 
 def _reports(part: str, wanted: Asked) -> bool:
     """Does a word report, suppose or plan what is said? The question may use such a word too ("should")."""
-    return any(match[0].lower() not in wanted.doubts for match in REPORTS.finditer(part))
+    return any(
+        match[0].lower() not in wanted.doubts
+        for match in REPORTS.finditer(MAY.sub(lambda month: " " * len(month[0]), part))
+    )
 
 
 def _said_of_another(after: str, wanted: Asked) -> bool:
@@ -501,8 +589,7 @@ def _without_shared(said: str, wanted: Asked) -> str:
         said = PLAIN_WORD.sub(lambda word: " " if word[0].lower() in wanted.doubts else word[0], said)
     if not wanted.things.isdisjoint(_COUNTED_ANSWERS):
         said = PLAIN_WORD.sub(lambda word: " " if word[0][:4].lower() in _COUNTED_ANSWERS else word[0], said)
-    if wanted.difference:
-        said = _ANOTHER.sub(" §", said)
+    said = _ANOTHER.sub(" §", said)
     if _HOLDS_NONE.search(said):
         said = NONE_LEFT.sub(" ", said)
     return _NO_NUMBER_AFTER.sub(" ", said)
@@ -527,26 +614,51 @@ def _leads(led: str, wanted: Asked, is_wanted: bool) -> bool:
     return is_wanted or len(_stems(led) & _stems(wanted.sentence)) > 1
 
 
+# A preposition that makes no argument of a value of the asked kind: "consists of seven days", "consta de 24 horas".
+_LED_TO = lazy_pattern(
+    r"(?!(?:half|cube|root|part|more|less|each|most|some|many|none|third|other|fewer|square|quarter|multiple|instead|out"
+    r"|ahead|short|one|two|three|moitié|mitad|metade|metà|hälfte|plus|moins|más|menos|mais|più|meno)\b)"
+    r"\b[^\W\d_]+ (?:of|de|di|von|aus|van|av|out of|from|z|ze|из|от|من)\s+(?:just |only |exactly )?$",
+    re.IGNORECASE,
+)
+_LABEL_OF = lazy_pattern(r"\b([^\W\d_]{3,})\s+(?:number |nr\. |no\. )?$", re.IGNORECASE)
+_WHICH = lazy_pattern(
+    r"\b(?:which|what|welche[mnrs]?|quel(?:le)?|qué|qual|quale|che|welk[e]?|vilke[nt]|który\w*|jaki\w*)\s+([^\W\d_]{3,})"
+    r"",
+    re.IGNORECASE,
+)
+_BY = lazy_pattern(r"\bby\s+\W*$", re.IGNORECASE)
+_ASKS_RATIO = lazy_pattern(
+    r"\bratio|verhältnis|rapport|raz[óã]o|rapporto|verhouding|förhålland|stosun|отношени", re.IGNORECASE
+)
+_RATIO = lazy_pattern(r"(?<![\w.,:])(\d{1,6} (?:to|zu|à|a|para|tot|till|do|к) \d{1,6})[\s.!*]*$", re.IGNORECASE)
+_FEW = 6  # words
+_CLOSING_LETTER = lazy_pattern(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
+_LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
 _REASON_IN = {"car": "fr", "want": "nl", "bo": "pl", "ty": "sv"}
 _COUNTED_ANSWERS = frozenset({"solu", "answ"})
-_ANOTHER = re.compile(r"\b(?:another|otr[oa]s|outr[oa]s|autres|altr[ie])\s+(?:[$€£]\s?)?§", re.IGNORECASE)
-_MINE = re.compile(r"\b(?:I|my)\b")
-_SIX = re.compile(r"\bsei\b", re.IGNORECASE)  # in German a subjunctive
-_DOING = re.compile(r"\W*(?!(?:the|this|that)\b)\w+ing\b", re.IGNORECASE)
-_SAID_TO_BE = re.compile(
+_ANOTHER = lazy_pattern(
+    r"\b(?:another|otr[oa]s|outr[oa]s|autres|altr[ie])\s+(?:[$€£]\s?)?(?:§|\d|(?:two|three|four|five|six|seven|eight|nine|ten|\w+teen|\w+ty)\b)",
+    re.IGNORECASE,
+)
+_MINE = lazy_pattern(r"\b(?:I|my)\b")
+_IN_SWEDISH = lazy_pattern(r"\bI\b")  # "in"; in Polish "and", in Italian an article
+_SIX = lazy_pattern(r"\bsei\b", re.IGNORECASE)  # in German a subjunctive
+_DOING = lazy_pattern(r"\W*(?!(?:the|this|that)\b)\w+ing\b", re.IGNORECASE)
+_SAID_TO_BE = lazy_pattern(
     r"[^.,;:]{0,40}?\b(?:is|are|was|were|ist|sind|est|sont|es|son|é|são|è|sono|jest|są|zijn|är)\s+"
     r"(?!(?:left|what|that|the|thus|so|also|then|now|our|was|das|ce|lo|la|el|o)\b)([^\W\d_]{3,})",
     re.IGNORECASE,
 )
-_HOLDS_NONE = re.compile(r"\b(?:none|nothing|no|0|ohne|sans|sin|senza) ", re.IGNORECASE)
-_CLAIM = re.compile(r"\b(?:the|this) claim\b", re.IGNORECASE)
-_TWO_WORDS = re.compile(r"\b(\w+)\s+(?=(\w+))")
-_NO_NUMBER_AFTER = re.compile(
+_HOLDS_NONE = lazy_pattern(r"\b(?:none|nothing|no|0|ohne|sans|sin|senza) ", re.IGNORECASE)
+_CLAIM = lazy_pattern(r"\b(?:the|this) claim\b", re.IGNORECASE)
+_TWO_WORDS = lazy_pattern(r"\b(\w+)\s+(?=(\w+))")
+_NO_NUMBER_AFTER = lazy_pattern(
     r"\b(?:around|about|between)\b(?!\s+(?:(?:a|an|the|half|some)\s+)*(?:§|[$€£]?\d|(?:one|two|three|four|five|six|seven|eight|nine"
     r"|ten|eleven|twelve|\w+teen|\w+ty|hundred)\b))",
     re.IGNORECASE,
 )
-_CONTRASTED = re.compile(
+_CONTRASTED = lazy_pattern(
     r"(?:,|\s[(—–-]|[(—–])\s*(?:and |but |und |et |y |e |а )?(?:not(?: quite)?|nicht(?: ganz)?"
     r"|pas(?: tout à fait)?|no|non|não|не|niet"
     r"|instead of|rather than)\s(?=[^.;]*\d)",
@@ -590,7 +702,7 @@ def _objection(part: str, language: str) -> str:
     if language not in HARMFUL_IN:
         return ""  # their words stand in `OPPOSED`
     harmful = UNSAFE - HARMFUL_IN[language] if HARMFUL_IN[language] else UNSAFE
-    plain = part.replace("’", "'")
+    plain = MAY.sub(" ", part.replace("’", "'"))
     if harmful.isdisjoint(WORD.findall(plain.lower())):
         return ""  # cutting out turns adds no word
     words = (match[0].lower() for match in WORD.finditer(HARMLESS.sub(" ", plain)))
@@ -598,6 +710,7 @@ def _objection(part: str, language: str) -> str:
 
 
 def _opposed(clause: str, language: str) -> bool:
+    clause = _IN_SWEDISH.sub(" ", clause) if language in ("sv", "pl", "it") else clause
     if OPPOSED.search(clause) or _objection(clause, language):
         return True
     if CONDITIONAL.search(_SIX.sub(" ", clause) if language in ("it", "pt") else clause):
@@ -639,7 +752,7 @@ def _the_wanted(
         and wanted.is_wanted(text, value)
         and not _is_operand(text, value.span, sentence)
     ]  # fmt: skip
-    if len({value.key for value in named}) != 1:
+    if len({value.key for value in named}) != 1 and not _closes(text, sentence, named, wanted):
         return None
     found = named[-1]
     if found.kind == "time" and wanted.clock:
@@ -664,6 +777,16 @@ def _the_wanted(
     return None if else_where and else_where[0].lower() not in wanted.sentence.lower() else found
 
 
+def _closes(text: str, sentence: Span, named: Sequence[Quantity], wanted: Asked) -> bool:
+    """Is the last of several times the end of the sentence, to which the others lead?"""
+    if len(named) < 2 or named[-1].kind != "time" or _joined(text, named):
+        return False
+    led, rest = text[named[-2].span[1] : named[-1].span[0]], text[named[-1].span[1] : sentence[1]]
+    if _shared_with(wanted.sentence, text[sentence[0] : named[-2].span[0]]) - _shared_with(wanted.sentence, led + rest):
+        return False
+    return JOINS.search(led) is not None and not BESIDES.search(led) and not any(char.isdigit() for char in rest)
+
+
 def _of_the_asked(
     text: str, sentence: Span, inside: Sequence[Quantity], asked: Sequence[Quantity], wanted: Asked
 ) -> Quantity | None:
@@ -685,6 +808,30 @@ def _of_the_asked(
         return None
     elsewhere = SOMEBODY_ELSE.search(clause)
     return None if elsewhere and elsewhere[0].lower() not in wanted.sentence.lower() else said[most][0]
+
+
+def _only_new(
+    text: str,
+    sentence: Span,
+    inside: Sequence[Quantity],
+    asked: Sequence[Quantity],
+    before: Sequence[Quantity],
+    wanted: Asked,
+) -> Quantity | None:
+    """The one value of the asked kind that the question does not give; of several the last, if it follows from them."""
+    given = {quantity.key for quantity in asked}
+    new = [
+        value for value in inside
+        if value.key not in given and not value.article and not _is_operand(text, value.span, sentence)
+        and not says_other(text, wanted, value)
+    ]  # fmt: skip
+    if not new or _joined(text, new):
+        return None
+    last = new[-1]
+    if len({value.key for value in new}) == 1:
+        return last
+    led = text[new[-2].span[1] : last.span[0]]
+    return last if not BESIDES.search(led) and follows(last.value, _values([*asked, *before, *inside], last)) else None
 
 
 def _topics(part: str) -> set[str]:
@@ -745,7 +892,8 @@ def _with_lists(text: str, values: Sequence[Quantity]) -> list[Quantity]:
         before = joined[-1] if joined else None
         if (
             before is not None
-            and before.kind == value.kind == "formula"
+            and before.kind == value.kind
+            and value.kind in ("formula", "relation")
             and _names_alike(text, before.span, value.span)
         ):
             span = (before.span[0], value.span[1])
@@ -833,7 +981,8 @@ def _clause(text: str, sentence: Span, span: Span, language: str) -> Span:
     calculation = None if starts else BY_DOING.match(text, sentence[0], span[0])
     starts += [calculation.end()] if calculation else []
     reason = _reason(text, span[1], sentence[1], language)
-    start = starts[-1] if starts else sentence[0]
+    start = max([sentence[0], *starts, text.rfind("; ", sentence[0], span[0]) + 1])
+    start = max(start, behind_denial(text, sentence[0], span[0]))
     colon = text.rfind(": ", start, span[0])
     if colon >= 0 and len(WORD.findall(text, colon, span[0])) > 1 and explains(text[start:colon]):
         start = colon + 1

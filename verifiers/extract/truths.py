@@ -7,22 +7,23 @@ import re
 from verifiers.extract.spans import Span
 from verifiers.extract.statement_words import NOT, STOP
 from verifiers.extract.wordings import TRUTHS
+from verifiers.lazy_pattern import lazy_pattern
 
 _LOOK = 400  # characters before the end
 _WORDS = sorted({"yes", "no", "true", "false", *TRUTHS} - {"正", "真", "假", "正しい", "正确"}, key=len, reverse=True)
 # A truth that stands alone: after a stop, a conclusion or a copula, and before a stop.
-_ALONE = re.compile(
+_ALONE = lazy_pattern(
     r"(?:^|[,:;：，、—–]\s*|\b(?:is|ist|est|es|è|é|is|jest|là|adalah|so|also|donc|quindi|portanto|так что|ответ"
     r"|значит)\s+"
     r"|(?:所以|因此|よって|ので|따라서)[、,，]?\s*)[\"“«'*_$]*"
     rf"(?P<truth>{'|'.join(map(re.escape, _WORDS))})[\"”»'*_$]*(?=\s*(?:[.,;!:。，、—–]|$))",
     re.IGNORECASE | re.MULTILINE,
 )
-_TURN = re.compile(
+_TURN = lazy_pattern(
     r"(?<![^\W\d_])(?:but|however|yet|aber|doch|mais|pero|mas|ma|но|однако|maar|men|ale|ama)(?![^\W\d_])|但是?|しかし|하지만",
     re.I,
 )
-_DOUBTED = re.compile(
+_DOUBTED = lazy_pattern(
     r"[?？؟]|(?<![^\W\d_])(?:i|we|you|let|question|problem|task|ich|wir|je|nous|yo|eu|io|я|if|whether|maybe|perhaps|would|could|might|may|or|says?|said|think\w*|guess\w*"
     r"|not sure|claim\w*|wenn|ob|vielleicht"
     r"|oder|sagt|si|ou|dit|peut-être|dice|quizás|talvez|diz|se|forse|если|или|может|говорит|кажется|wrong"

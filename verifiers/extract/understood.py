@@ -20,42 +20,44 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from verifiers.extract.everyday import EVERYDAY
 from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span, ending
-from verifiers.extract.statement_words import REPORTS
+from verifiers.extract.statement_words import GOT, JOINS, MAY, OPPOSED, REPORTS, UNREAL, behind_denial
 from verifiers.extract.vocabulary import HARMLESS, SAFE, SAFE_UNSPACED, UNSAFE
 from verifiers.extract.words import ascii_words
+from verifiers.lazy_pattern import lazy_pattern
 
 _LOOK = 2500  # characters after an answer
 _NEAR = 60  # characters after it
 _BACK = 300  # characters before it
-_SENTENCE = re.compile(r"(?<![.!?…])[.!?…]+[*_`\"”')\]]*(?:\s+|$)|[。！？؟।]|\n+|;\s")
-_TEXT = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox|textrm)\s*\{([^{}]*)\}")
-_MATHS = re.compile(
+_SENTENCE = lazy_pattern(r"(?<![.!?…])[.!?…]+[*_`\"”')\]]*(?:\s+|$)|[。！？؟।]|\n+|;\s")
+_TEXT = lazy_pattern(r"\\(?:text|textbf|textit|mathrm|mbox|textrm)\s*\{([^{}]*)\}")
+_MATHS = lazy_pattern(
     r"\\(?:begin|end|color|textcolor)\{[^{}]*\}|\$\$[^$]*\$\$|\$[^$\n]*\$|\\\[.{0,400}?\\\]|\\\(.{0,400}?\\\)"
     r"|\\(?:boxed|fbox|d?frac|sqrt)\s*(?:\{[^{}]*\})*|\\[A-Za-z]+"
     r"|</?\w+>|https?://\S+|[$€£¥]?\d[\d.,:/]*\d*(?:st|nd|rd|th)?%?",
     re.DOTALL,
 )
-_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af々]+")
-_UNJUDGED = re.compile(r"[\u0e00-\u0e7f\u0900-\u0dff\u0590-\u05ff\u06a9\u06af\u06cc\u067e]")
-_BREAK = re.compile(
+_WORD = lazy_pattern(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_UNSPACED = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af々]+")
+_UNJUDGED = lazy_pattern(r"[\u0e00-\u0e7f\u0900-\u0dff\u0590-\u05ff\u06a9\u06af\u06cc\u067e]")
+_BREAK = lazy_pattern(
     r"(?:[,:—–-]|^|\s)\s*(?:and\s+)?\b(?:so|but|yet|therefore|thus|hence|consequently|daher|also|somit"
     r"|folglich|aber|donc|mais"
     r"|por lo tanto|por tanto|así que|pero|portanto|logo|mas sim|mas|quindi|dunque|ma|поэтому|значит|но"
     r"|sondern|sino|mas sim|bensì|no(?=:)|а|nên|vậy|bu yüzden|bu nedenle|więc|zatem|czyli|dlatego|dus|daarom"
-    r"|därför|alltså|jadi|maka)\b,?|[;；]"
+    r"|därför|alltså|jadi|maka|which (?:shows|means|implies|tells us)(?: that)?)\b,?|[;；]"
     r"|所以|因此|但是?|这是?(?:错误|不对|错)的?[,，]|我?[算写弄说]错了?[,，]|其实|而是|应该是(?=§)|よって"
     r"|したがって|ゆえに|が、|ではなく|따라서|이 아니라|지만|므로|니까|إذن|لذلك|لكن|بل"
     r"|§[^,，。]*[,，](?!\W*§\W*$)",
     re.IGNORECASE,
 )
 # What opens the answer itself.
-_OPENED = re.compile(r"(?:[\s$*_`({\[]|\\(?:boxed|fbox|text|mathbf|bm|,|;|\(|\[)\s*|</?\w+>|#+)+$")
-_INTRO = re.compile(
+_OPENED = lazy_pattern(r"(?:[\s$*_`({\[]|\\(?:boxed|fbox|text|mathbf|bm|,|;|\(|\[)\s*|</?\w+>|#+)+$")
+_INTRO = lazy_pattern(
     r"^\W*(?:surprisingly|unsurprisingly|remarkably|interestingly|fortunately|luckily|of course|either way"
     r"|in (?:any|either|each|every|both) cases?"
     r"|in the end|oops|wait|correction|at last|no matter (?:how|what|which)(?: \w+){1,4}|anyway"
@@ -67,57 +69,57 @@ _INTRO = re.compile(
     r"|after|regardless of)\b[^,¤:]{0,120}),\s*",
     re.IGNORECASE,
 )
-_MINE = re.compile(r"\b(?:i|me|my|you|your|he|she|they|his|her|their|key|hearsay|luck|guess\w*)\b", re.IGNORECASE)
+_MINE = lazy_pattern(r"\b(?:i|me|my|you|your|he|she|they|his|her|their|key|hearsay|luck|guess\w*)\b", re.IGNORECASE)
 # Polish and Italian, in which "i" is "and" or an article.
-_AND = re.compile(
+_AND = lazy_pattern(
     r"\b(?:przez|jest|razem|mamy|czyli|[a-z]+(?:ujemy|elimy|ymy|ajemy|iemy)|otteniamo|abbiamo|sono|della|dei|gli|risulta)\b",
     re.IGNORECASE,
 )
-_NAMED = re.compile(
+_NAMED = lazy_pattern(
     r"^\W*(?:(?i:therefore|thus|hence|so|in total|altogether|in conclusion|finally)\b,?\s+)?[A-Z][a-z]+ "
     r"(?=(?:makes?|needs?|paid|pays|spent|spends|earns"
     r"|earned|bought|sold|saved|saves|ate|eats|read|reads|has|had|have|will|walks|walked|ran|runs)\b(?! it\b))"
 )
-_NAMED_ELSE = re.compile(
+_NAMED_ELSE = lazy_pattern(
     r"^\W*(?:(?i:ainsi|donc|así|por lo tanto|entonces|portanto|assim|logo|quindi|dunque|also|daher"
     r"|итак|значит)\b,?\s+)?"
     r"(?!As\b|In\b|On\b|At\b|Il\b|Elle\b)[A-ZÀ-ÖА-Я][^\W\d_]+ (?=(?:a|tiene|tem|ha|hat|paie|paye|paga"
     r"|bezahlt|zahlt|имеет)\b)"
 )
-_APPROXIMATE = re.compile(
+_APPROXIMATE = lazy_pattern(
     r"\W*(?:about|roughly|approximately|approx|around|nearly|almost|circa|ca|environ|etwa|ungefähr|rund"
     r"|unos|около|примерно|大约|大約|約|约)\b|\s*[~≈]",
     re.IGNORECASE,
 )
-_NEW_VALUE = re.compile(
+_NEW_VALUE = lazy_pattern(
     r"\W*(?:(?:to )?repeat|once more|again|nochmals?|noch einmal|(?:ich )?wiederhole|(?:je )?répète|repito"
     r"|repetimos|ripeto|ripetiamo|повторяю|powtarzam|tekrar|final(?: answer)?|result|total|hence|thus|so|therefore"
     r"|rather|better|now)\W+§\W*$",
     re.IGNORECASE,
 )
-_REASON = re.compile(
+_REASON = lazy_pattern(
     r"(?<![,(\s])[,(\s]+(?:because|since|as (?=\w+ (?:is|are|has|have|was))|weil|denn|da|car|puisque|parce que|porque"
     r"|ya que|pues|poiché|perché|так как|потому что)\b|因为|なぜなら",
     re.IGNORECASE,
 )
-_CONDITION = re.compile(
+_CONDITION = lazy_pattern(
     r"\W*(?:if(?! (?:we|you|one)\b)|unless|suppose|supposing|assuming|assume|had|were|should|provided"
     r"|imagine|pretend|in case|for (?:even|odd|small|large|big|positive|negative"
     r"|prime)\b(?! (?:factors|divisors))|whenever|at (?:best|worst)|on condition"
-    r"|wenn|falls|angenommen|si(?! (?:ottiene|ha|trova|deduce|ricava|calcola)\b)"
+    r"|wenn|falls|angenommen|si(?! (?:\w+[aei]mos|on|nous|ottiene|ha|trova|deduce|ricava|calcola)\b)"
     r"|se(?! (?:obtiene|obtienen|tiene|sigue|deduce|concluye|encuentra|calcula|obtém|tem|conclui)\b)|если"
     r"|如果|假设|假如|若|もし|만약|إذا|لو)\b",
     re.IGNORECASE,
 )
-_CONCLUDED = re.compile(r"\b(?:therefore|thus|hence|so)\b,?", re.IGNORECASE)
-_CONCESSION = re.compile(
+_CONCLUDED = lazy_pattern(r"\b(?:therefore|thus|hence|so)\b,?", re.IGNORECASE)
+_CONCESSION = lazy_pattern(
     r"^\W*(?:although|though|even though|while|whereas|despite|in spite of|contrary to|unlike|obwohl|auch "
     r"wenn|bien que|malgré"
     r"|aunque|a pesar de|embora|apesar de|sebbene|nonostante|хотя|несмотря на)\b[^,]*,",
     re.IGNORECASE,
 )
 # Turns of understood words that leave the answer open or give it to somebody else.
-_OPEN = re.compile(
+_OPEN = lazy_pattern(
     r"\b(?:made (?:it|this|that) up|used to (?:be|equal)|supposed to (?:be|equal)|so far|up to (?:now|here"
     r"|this point)|for now|as of"
     r"|to date|at this point|at the moment|(?:he"
@@ -130,37 +132,37 @@ _OPEN = re.compile(
     r"|ed)?|wrote|put)\W*$",
     re.IGNORECASE,
 )
-_ONE_OF_SEVERAL = re.compile(
+_ONE_OF_SEVERAL = lazy_pattern(
     r"\b(?:one|some|an?|another|first|second|third|next|half|other|possible) (?:possible |of the "
     r")?(?:answers?|solutions?|results?|values?)\b(?! of\b)",
     re.IGNORECASE,
 )
 _NO_NOUNS = UNSAFE | SAFE | {"times", "less", "plus", "minus", "problems", "questions", "exercises", "is", "was"}
-_STRUCK = re.compile(r"~~[^~]{1,80}~~|<(?:del|s|strike)>[^<]{1,80}</(?:del|s|strike)>")
-_ODD_SIGN = re.compile(
+_STRUCK = lazy_pattern(r"~~[^~]{1,80}~~|<(?:del|s|strike)>[^<]{1,80}</(?:del|s|strike)>")
+_ODD_SIGN = lazy_pattern(
     r"[~🤷🤔😅🙃❓❔❗⁉‽¿]|(?<!\w)/s(?!\w)|\\(?:cancel|sout|xcancel|bcancel|st)\b|</?(?:del|s|strike)>"
 )
-_ABOUT = re.compile(
+_ABOUT = lazy_pattern(
     r"(?:≈|∼|\\approx|\\simeq|\\sim)(?![a-z])\s*\W{0,4}$|^\W*[A-Za-z]+\s*(?:≈|∼|\\approx|\\simeq|\\sim)"
 )
-_NOT_OWN = re.compile(
+_NOT_OWN = lazy_pattern(
     r"(?<![^\W\d_])(?:not|nicht|non|pas|no|não|не|niet|instead of|rather than)[\s($]*¤|不是[\s($]*¤", re.IGNORECASE
 )  # "7 (not 7)"
-_DENIES = re.compile(
+_DENIES = lazy_pattern(
     r"[\s}$).,;]*\(?(?:and |but |e |y |et |und )?(?:not|nicht|non|pas|no|não|не|niet|instead of|rather than)[\s($]+",
     re.IGNORECASE,
 )
-_NOT_EQUAL = re.compile(r"(?:\\neq?(?![a-z])|\\not\s*=|≠|!=)[\s$({]*$")
-_LED_FALSELY = re.compile(
+_NOT_EQUAL = lazy_pattern(r"(?:\\neq?(?![a-z])|\\not\s*=|≠|!=)[\s$({]*$")
+_LED_FALSELY = lazy_pattern(
     r"\b(?:do not|don['’]?t|never) (?:be (?:fooled|misled|deceived|tricked)|worry|panic)"
     r"|make no mistake|^\W*correction\W*$"
     r"|\b(?:correct|correcting|fix|fixing) (?:my|the|an|our) (?:\w+ )?(?:mistake|error|slip)\b"
     r"|\b(?:isn['’]t|not) (?:hard|difficult)\b",
     re.IGNORECASE,
 )
-_CONSEQUENCE = re.compile(r",\s+so\s+")
+_CONSEQUENCE = lazy_pattern(r",\s+so\s+")
 # What begins a sentence that speaks of the answer before it.
-_REFERS = re.compile(
+_REFERS = lazy_pattern(
     r"\W*(?:(?:and|also|still|then|now|well|so|oh|ah|ok|okay|of course|in fact|indeed|clearly|sadly"
     r"|unfortunately|alas"
     r"|honestly|frankly|to be honest)\b\W*)*"
@@ -178,7 +180,7 @@ _REFERS = re.compile(
     r"|그러나|이것|그것|هذا|هذه|لكن|لا|أو|ذلك)",
     re.IGNORECASE,
 )
-_NAMES_IT = re.compile(
+_NAMES_IT = lazy_pattern(
     r"\b(?:halve\w*|halving|counted twice|double-count\w*|over-?count\w*|under-?count\w*|flipped|swapped|forgot\w*"
     r"|overlook\w*|neglect\w*|omit\w*|contradict\w*|violat\w*|still to be|i|i['’]\w+|me|my|mine|myself"
     r"|answers?|results?|solutions?|above"
@@ -192,23 +194,23 @@ _NAMES_IT = re.compile(
     re.IGNORECASE,
 )
 # What is left to do with the value, or how its digits are to be read.
-_UNDONE = re.compile(
+_UNDONE = lazy_pattern(
     r"\bstill (?:need|have|must|ha[sd]) to\b|\b(?:need|have|must|remains) to (?:add|subtract|multiply|divide|double"
     r"|halve|square)\b|\bbase (?:two|three|four|five|six|seven|eight|nine|eleven|twelve|sixteen)\b|\bbinary\b",
     re.IGNORECASE,
 )
 # A sentence that speaks of an answer or its writer, where an everyday word may say whose it is, or of when.
-_OF_ANSWERS = re.compile(
+_OF_ANSWERS = lazy_pattern(
     r"\b(?:answers?|results?|solutions?|values?|numbers?|guess\w*|i|i['’]\w+|me|my|mine|antwort\w*|ergebnis\w*|lösung\w*"
     r"|zahl|ich|mein\w*|réponse\w*|résultat\w*|solution\w*|nombre|je|j['’]\w+|mon|ma|respuesta\w*|resultado\w*|solución"
     r"|número|yo|mi|resposta\w*|solução|eu|meu|minha|risposta|risultato|soluzione|numero|io|mio|mia|ответ\w*"
-    r"|результат\w*|решени\w*|число|я|мой)\b",
+    r"|результат\w*|решени\w*|число|я|мой)\b|答|الجواب|الإجابة|उत्तर|정답|답[은이]",
     re.IGNORECASE,
 )
-_OF_FORMS = re.compile(
+_OF_FORMS = lazy_pattern(
     r"\b(?:examples?|formats?|templates?|samples?|instructions?|placeholders?|syntax|style)\b", re.IGNORECASE
 )
-_ANSWERS_WITH = re.compile(
+_ANSWERS_WITH = lazy_pattern(
     r"^\W*(?:so |therefore |thus )?(?:the |my )?(?:final |correct )?(?:answer|die (?:richtige )?antwort|die lösung"
     r"|la réponse(?: finale)?|la respuesta(?: final)?|a resposta(?: final)?|la risposta(?: finale)?|ответ)\W",
     re.IGNORECASE,
@@ -224,25 +226,25 @@ _PLAIN = (frozenset(word for word in SAFE if word.isascii()) - _TURNING) | froze
     "so of in to it that boxed fbox text mathbf answer".split()
 )
 _CLOSINGS = ("", ".", "}", "$", "}$", "}.", "}$.", "</answer>")
-_CLEAR = re.compile(r"[A-Za-z0-9 ,.:$*#/{}()\\=+\n-]*")
+_CLEAR = lazy_pattern(r"[A-Za-z0-9 ,.:$*#/{}()\\=+\n-]*")
 _ROUGH = ("~", "≈", "∼", "")
-_NUMBER = re.compile(r"\s*\$?[-+]?\d[\d,]*(?:\.\d+)?\$?\s*")
-_RAISED = re.compile("[²³¹⁰-₟]")
-_DIGITS = re.compile(r"\d[\d,]{0,40}(?:\.\d{1,40})?")
-_THERE = re.compile(r"\W*(?:there (?:are|is) [§¤]|(?:step|part|case) [§¤])", re.IGNORECASE)
-_EXCLAIMS = re.compile(r"\W*(?:ha+h?|who|what|how|why|when|where|huh|meh|lol|bah)\b", re.IGNORECASE)
+_NUMBER = lazy_pattern(r"\s*\$?[-+]?\d[\d,]*(?:\.\d+)?\$?\s*")
+_RAISED = lazy_pattern("[²³¹⁰-₟]")
+_DIGITS = lazy_pattern(r"\d[\d,]{0,40}(?:\.\d{1,40})?")
+_THERE = lazy_pattern(r"\W*(?:there (?:are|is) [§¤]|(?:step|part|case) [§¤])", re.IGNORECASE)
+_EXCLAIMS = lazy_pattern(r"\W*(?:ha+h?|who|what|how|why|when|where|huh|meh|lol|bah)\b", re.IGNORECASE)
 _SHORT = 5  # words: an exclamation, not an explanation
-_VERBS = re.compile(
+_VERBS = lazy_pattern(
     r"\b(?:this|it)(?:['’]s| (?:is|was|can|could|does|did|has|had|must|should|will|would|may|might|[a-z]{3,}s))\b",
     re.IGNORECASE,
 )
 _DENIALS = UNSAFE - {"if", "when", "would", "could", "can", "should", "or", "but", "however", "si", "se"}
-_POINTS = re.compile(r"\b(?:it|this|that)\b", re.IGNORECASE)
-_POINTS_AT = re.compile(
+_POINTS = lazy_pattern(r"\b(?:it|this|that)\b", re.IGNORECASE)
+_POINTS_AT = lazy_pattern(
     r"\b(?:it|this|that|answers?|numbers?|values?|results?|above|something|anything)\b", re.IGNORECASE
 )
-_LATIN = re.compile(r"[A-Za-zÀ-ÿА-я]")
-_OBJECTS = re.compile(
+_LATIN = lazy_pattern(r"[A-Za-zÀ-ÿА-я]")
+_OBJECTS = lazy_pattern(
     r"\W*(?:(?:and|well|so|oh|ah)\b\W*)?(?:but(?! (?:i|we) (?:double-?)?check)|however|yet|although|though|nevertheless"
     r"|nonetheless|except|unless|actually|alternatively|or|otherwise|else|rather|instead|unfortunately|alas|sadly"
     r"|no|not|nope|never|wait|hold|hmm+|oops|whoops|sorry|of course|then again|on (?:second|reflection|closer)|maybe"
@@ -251,9 +253,9 @@ _OBJECTS = re.compile(
     r"|mas|porém|não|ma|però|purtroppo|но|однако|или|нет|لكن|لا|أو)\b",
     re.IGNORECASE,
 )
-_SPEAKS = re.compile(r"\b(?:i|i['’]\w+|ich|je|j['’]\w+|yo|eu|io|я)\b", re.IGNORECASE)
+_SPEAKS = lazy_pattern(r"\b(?:i|i['’]\w+|ich|je|j['’]\w+|yo|eu|io|я)\b", re.IGNORECASE)
 # What a writer did to find the answer or says of the reader, not of the answer's worth.
-_DID = re.compile(
+_DID = lazy_pattern(
     r"\b(?:i|i['’]ve|i have|i['’]m|i am) (?:\w+ly |just |also |then |first |have )?(?:used?|solved?|factored"
     r"|applied|noticed"
     r"|computed|calculated|worked|checked|double-checked|rechecked|verified|counted|added|subtracted|multiplied|divided"
@@ -262,7 +264,7 @@ _DID = re.compile(
     re.IGNORECASE,
 )
 _JUDGEMENT = 8  # words: "This was a stab in the dark.", not what a sentence explains
-_IS = re.compile(
+_IS = lazy_pattern(
     r"\W*(?:and |so |still |then |well )?(?:(?:it|this|that|which|these|those|das|dies|es|ce|c['’]|cela|ça|eso"
     r"|esto|isso"
     r"|isto|questo|ciò|это)(?: (?:answer|value|result|number|solution|one))?"
@@ -272,7 +274,7 @@ _IS = re.compile(
     re.IGNORECASE,
 )
 # Words that speak against an answer wherever a sentence speaks of it, beside UNSAFE.
-_AGAINST = re.compile(
+_AGAINST = lazy_pattern(
     r"\b(?:ignor(?:e|es|ed|ing)|disregard\w*|discard\w*|forg[eo]t\w*|redo\w*|retract\w*|scratch|doubt\w*|bogus|careless"
     r"|na[iï]ve(?:ly)?|slips?|(?:over|under|double|mis)-?(?:count|calculat|read|cop)\w*|contradict\w*|violat\w*"
     r"|fail(?:s|ed)?"
@@ -286,7 +288,7 @@ _AGAINST = re.compile(
     r"|inventei|adivin\w+|inventato|indovinato|equivo\w+|выдум\w+|угада\w+|ошиб\w+)\b",
     re.IGNORECASE,
 )
-_PREDICATE = re.compile(
+_PREDICATE = lazy_pattern(
     r"\W*(?:is|was|are|were|would|could|might|may|can|cannot|should|must|turn\w*|look\w*|seem\w*|sound\w*|feel\w*"
     r"|appear\w*|belong\w*|prov\w+|need\w*|ha[sd]|have|do|does|did|comes?|came|got|gets?|goes|plus|minus|times|or|to"
     r"|ist|war|wäre|est|était|serait|es|era|sería|é|seria|è|sarebbe)\b"
@@ -295,30 +297,30 @@ _PREDICATE = re.compile(
     re.IGNORECASE,
 )
 # A text that runs on into another problem.
-_NEXT = re.compile(
+_NEXT = lazy_pattern(
     r"\n\s*[*#]*\s*(?:question|problem|exercise|example|human|user|instruction|q)\b[ \d]*[*]*\s*[:.]|(?:\n"
     r"|<\|)[^\n]{0,6}user\W*\n",
     re.IGNORECASE,
 )
-_CALCULATION = re.compile(
+_CALCULATION = lazy_pattern(
     r"[\d)%}]\s*[a-z.]{0,12}\s*=|=\s*[$(]*-?\d|§\s*[+*/×÷-]\s*§|[a-z]\s*=\s*[$]?\d|[+*/×÷=-]\s*\d", re.IGNORECASE
 )
-_CALCULATED = re.compile(r"\d[\s$)]*[-+*/×x÷−–][\s$(]*\d[\d.,]*[\s$)%]*=[\s$]*$")  # "3 * 7 ="
-_POINT_NAMES = re.compile(r"\b(?!NOT?\b|OR\b)[A-Z]{2,3}\b")  # "the length of AB"
-_ROMAN = re.compile(r"\b(?:quadrants?|types?|cases?) I(?: (?:and|or) I[IV])?\b")
-_ENGLISH = re.compile(r"\b(?:the|is|has|that|therefore|so|of|in|we)\b", re.IGNORECASE)
-_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?:'s)?\b(?! (?:answers?|guess|result|solution|opinion|key)\b)")
-_GERMAN = re.compile(
+_CALCULATED = lazy_pattern(r"\d[\s$)]*[-+*/×x÷−–][\s$(]*\d[\d.,]*[\s$)%]*=[\s$]*$")  # "3 * 7 ="
+_POINT_NAMES = lazy_pattern(r"\b(?!NOT?\b|OR\b)[A-Z]{2,3}\b")  # "the length of AB"
+_ROMAN = lazy_pattern(r"\b(?:quadrants?|types?|cases?) I(?: (?:and|or) I[IV])?\b")
+_ENGLISH = lazy_pattern(r"\b(?:the|is|has|that|therefore|so|of|in|we)\b", re.IGNORECASE)
+_NAME = lazy_pattern(r"(?<=[a-z,] )[A-Z][a-z]+(?:'s)?\b(?! (?:answers?|guess|result|solution|opinion|key)\b)")
+_GERMAN = lazy_pattern(
     r"\b(?:der|die|das|ist|sind|ein|eine|einen|also|somit|daher|damit|hat|es|insgesamt)\b", re.IGNORECASE
 )
-_NAME_ELSE = re.compile(r"(?<=[a-zà-ÿа-яё,] )[A-ZÀ-ÖА-Я][a-zà-ÿа-яё]+\b")
-_OR = re.compile(r"§(?:,?\s+or\s+(?:about\s+)?|或)(?:[A-Za-z]\s*=\s*)?§")  # values that were compared with each other
-_PLURAL = re.compile(r"§[\s$})*]{0,3}([^\W\d_]+)")
+_NAME_ELSE = lazy_pattern(r"(?<=[a-zà-ÿа-яё,] )[A-ZÀ-ÖА-Я][a-zà-ÿа-яё]+\b")
+_OR = lazy_pattern(r"§(?:,?\s+or\s+(?:about\s+)?|或)(?:[A-Za-z]\s*=\s*)?§")  # values that were compared with each other
+_PLURAL = lazy_pattern(r"§[\s$})*]{0,3}([^\W\d_]+)")
 CONDITIONAL = Gated(
     r"\b(?:serait|seraient|pourrait|devrait|vaudrait|donnerait|ferait|aurait|sería|serían|podría|debería"
     r"|daría|valdría|seria|seriam"
     r"|poderia|deveria|daria|sarebbe|sarebbero|potrebbe|dovrebbe|darebbe|wäre|wären|würde|würden|könnte"
-    r"|müsste|dürfte|sollte|sei|seien"
+    r"|müsste|dürfte|sollte|sei|seien|gdyby|\w{2,}ł[aoy]?by|skulle|zou(?:den)?|seandainya"
     r"|(?-i:[a-zéí]+erait|[a-zéí]+rían?|[a-z]+erebbe))\b|\bбы\b",
     re.IGNORECASE,
 )
@@ -342,18 +344,24 @@ def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itse
     end = min(ending(text), span[1] + _LOOK)
     following = _NEXT.search(text, span[1], end)
     end = following.start() if following else end
-    own = _number(text[slice(*span)])
-    low = _sentence_start(text, span[0])
-    rest = _sentences(text, span[1], end)
-    before = _OPENED.sub("", text[low : span[0]])
-    after = next(rest, "")
-    inside = "" if states_itself or in_words else text[slice(*span)]
-    after = _REASON.split(after, maxsplit=1)[0]
-    after, consequence = _CONSEQUENCE.split(f"{after}, so ", maxsplit=1)
     whole = gold.lstrip("-").isdigit()
+    sign = _rough_or_denied(text, span, end, whole=whole)
+    if sign:
+        return sign
+    closed = _Judge(known, prompt, _number(text[slice(*span)]), True)
+    word = _first_doubt(text, span, end, closed, states_itself=states_itself, in_words=in_words)
+    if not word or _competes(text, span, end, closed):
+        return word
+    return _first_doubt(text, span, end, replace(closed, closed=False), states_itself=states_itself, in_words=in_words)
+
+
+def _rough_or_denied(text: str, span: Span, end: int, *, whole: bool) -> str:
+    """The sign or word right beside an answer that makes it an approximation of a whole number, or denies it."""
+    low = _sentence_start(text, span[0])
     if whole and (_ABOUT.search(text, low, span[0]) or _ABOUT.search(text[slice(*span)])):
         return "≈"
-    denied = _NOT_EQUAL.search(before) or (
+    own = _number(text[slice(*span)])
+    denied = _NOT_EQUAL.search(_OPENED.sub("", text[low : span[0]])) or (
         own is not None and _NOT_OWN.search(_plain(text[span[1] : min(end, span[1] + _NEAR)], own))
     )
     if denied:
@@ -362,24 +370,40 @@ def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itse
     if same and text.startswith(text[slice(*span)].strip(" $"), same.end()):
         return same[0]
     rough = _APPROXIMATE.match(_STRUCK.sub("", text[slice(*span)])) if whole else None
-    if rough:
-        return rough[0].strip()
+    return rough[0].strip() if rough else ""
+
+
+def _first_doubt(text: str, span: Span, end: int, judge: _Judge, *, states_itself: bool, in_words: bool) -> str:
+    """The first word of the answer's sentence, or of a later one, that a judge does not let pass."""
+    low = _sentence_start(text, span[0])
+    rest = _sentences(text, span[1], end)
+    before = _OPENED.sub("", text[behind_denial(text, low, span[0]) : span[0]])
+    after = next(rest, "")
+    inside = "" if states_itself or in_words else text[slice(*span)]
+    after = _REASON.split(after, maxsplit=1)[0]
+    after, consequence = _CONSEQUENCE.split(f"{after}, so ", maxsplit=1)
     everyday = not (states_itself or _OF_ANSWERS.search(text, low, min(end, span[1] + _BACK)))
-    rest_of_it = f"{after} {consequence}"
-    odd = _ODD_SIGN.search(_STRUCK.sub("", before) + text[span[1] : end]) or _UNDONE.search(rest_of_it)
+    odd = _ODD_SIGN.search(_STRUCK.sub("", before) + text[span[1] : end]) or _UNDONE.search(f"{after} {consequence}")
     if odd:
         return str(odd[0])
     return (
-        _unknown_before(before, known, prompt, everyday, states_itself)
-        or _unknown_inside(
+        judge.before(before, everyday, states_itself)
+        or judge.inside(
             (inside + after) if inside else "§ " + after.lstrip(" \t}$)*]"),
-            known,
-            prompt,
             not (states_itself or _CALCULATED.search(before)),
             everyday,
         )
-        or _unknown_of(consequence, known, prompt, own)
-        or next((word for sentence in rest if (word := _unknown_of(sentence, known, prompt, own))), "")
+        or judge.later(consequence)
+        or next((word for sentence in rest if (word := judge.later(sentence))), "")
+    )
+
+
+def _competes(text: str, span: Span, end: int, judge: _Judge) -> bool:
+    """Does another value stand in the answer's sentence or behind it?"""
+    low = max(text.rfind(stop, 0, span[0]) for stop in (". ", "\n", "。", "? ", "! "))
+    beside = f"{text[max(0, low) : span[0]]} {text[span[1] : end]}"
+    return any(
+        float(number.replace(",", "")) != judge.own and number not in judge.prompt for number in _DIGITS.findall(beside)
     )
 
 
@@ -451,14 +475,109 @@ def _number(text: str) -> float | None:
     return float(found[0].replace(",", "")) if len(found) == 1 else None
 
 
-def _unknown(part: str, known: frozenset[str], prompt: str, everyday: bool = False) -> str:
-    """The first word of a clause in prose (see `_plain`) that is not understood, or "".
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Finds the first word that speaks against an answer; a closed one also each that it does not know."""
 
-    `everyday`: a clause about things, not about answers, in which everyday words are understood too.
-    """
-    part = part.replace("’", "'")
-    first = _first_unknown(part, known, prompt, everyday)
-    return first and _first_unknown(HARMLESS.sub(" ", part), known, prompt, everyday)
+    known: frozenset[str]
+    prompt: str
+    own: float | None  # the answer's number
+    closed: bool
+
+    def unknown(self, part: str, everyday: bool = False) -> str:
+        """The first word of a clause in prose (see `_plain`) that is not understood, or "".
+
+        `everyday`: a clause about things, not about answers, in which everyday words are understood too.
+        """
+        if not self.closed:
+            *reasons, part = JOINS.split(part)
+            doubt = next((word for reason in reasons if (word := _doubt(reason))), "")
+            if doubt or not (_of_answers(part) or _UNSPACED.search(part)):
+                return doubt or _doubt(part)
+        part = MAY.sub(" ", part.replace("’", "'"))
+        first = _first_unknown(part, self.known, self.prompt, everyday)
+        return first and _first_unknown(HARMLESS.sub(" ", part), self.known, self.prompt, everyday)
+
+    def before(self, before: str, everyday: bool, boxed: bool) -> str:
+        if not before.strip(" \t*_`$>#-([{\\"):
+            return ""
+        plain = _plain(before)
+        stated = _CONCLUDED.split(plain)[-1]
+        named = _NAMED.match(plain) or _NAMED_ELSE.match(plain)
+        plain = plain[named.end() :] if named else plain
+        intro = _INTRO.match(plain)
+        if intro and not _MINE.search(intro[0]) and not _CONDITION.match(plain):
+            plain = plain[intro.end() :]
+        clause = _BREAK.split(_CONCESSION.sub("", plain))[-1]
+        if _CONDITION.match(stated) or CONDITIONAL.search(clause):
+            return (stated.split() or [clause.strip()])[0]
+        lead, colon, clause = clause.rpartition(":") if ":" in clause.rstrip(" :") else ("", "", clause)
+        if colon and not _LED_FALSELY.search(lead):
+            objection = next((word for word in _WORD.findall(HARMLESS.sub(" ", lead)) if word.lower() in UNSAFE), "")
+            if boxed and not objection and _ANSWERS_WITH.search(clause):
+                objection = _objection(lead)  # what stands before the words that state the answer explains
+            elif objection or len(_WORD.findall(lead)) < 4:
+                objection = objection or self.unknown(lead)
+            if objection:
+                return objection
+        one = _ONE_OF_SEVERAL.search(clause) and _ONE_OF_SEVERAL.search(HARMLESS.sub(" ", clause))
+        if one:
+            return str(one[0])
+        turn = _OPEN.search(clause)
+        if turn and _stem(turn[0].split()[-1].lower()) not in self.known:
+            return str(turn[0])
+        clause = _POINT_NAMES.sub(" ", clause)
+        if _ENGLISH.search(clause):
+            clause = _NAME.sub(" ", clause)
+        if everyday and not _GERMAN.search(clause):  # where nouns have capitals too
+            clause = _NAME_ELSE.sub(" ", clause)
+        if _CALCULATED.search(before):  # the sum that was just done says what the value is, whatever it is of
+            return _objection(clause)
+        clause = _ROMAN.sub(" ", clause)
+        mine = _MINE.search(clause) if clause.isascii() or _ENGLISH.search(clause) else None  # Turkish "her" is "each"
+        if mine and mine[0] == "i" and _AND.search(clause):
+            mine = None
+        if boxed and mine is None and not _of_answers(clause):
+            return _objection(clause)
+        return self.unknown(clause, everyday)
+
+    def inside(self, part: str, counted: bool, everyday: bool) -> str:
+        plain = _OR.sub("§", _plain(part))
+        if "?" in plain or "？" in plain:
+            return "?"
+        if not counted and not _PREDICATE.match(plain.lstrip("§ ")) and _LATIN.search(plain):
+            return _objection(plain)  # after a box or a calculation: a unit, a reason, an aside
+        noun = _PLURAL.search(plain) if counted else None
+        if noun and (noun[1].lower().endswith("s") or noun[1][0].isupper()) and noun[1].lower() not in _NO_NOUNS:
+            plain = plain[: noun.start(1)] + plain[noun.end(1) :]  # "7 gizmos"
+        judge = self if everyday else replace(self, closed=True)
+        return judge.unknown(plain, everyday)
+
+    def later(self, sentence: str) -> str:
+        """The first word not understood of a later sentence, if it speaks of the answer."""
+        if not sentence.strip():
+            return ""
+        plain = _plain(sentence, self.own)
+        words = len(_WORD.findall(plain))
+        if not words:
+            return ""
+        if _NEW_VALUE.match(plain):
+            return plain.strip()
+        explains = (
+            sum(_stem(word.lower()) in self.known and word.lower() not in SAFE for word in _WORD.findall(plain)) > 1
+        )
+        if not _NAMES_IT.search(plain) and (
+            explains or not (_POINTS.search(plain) and (_VERBS.search(plain) or _denies(plain)))
+        ):
+            refers = _REFERS.match(plain)
+            if (words > _SHORT and not refers) or _THERE.match(plain) or _CALCULATION.search(sentence):
+                return ""
+        if words <= _SHORT and _EXCLAIMS.match(plain) and _WORD.search(HARMLESS.sub(" ", plain)):
+            return plain.strip()
+        if plain.rstrip().endswith(("?", "？")) and _WORD.search(HARMLESS.sub(" ", plain)):
+            return "?"
+        judge = replace(self, closed=True)
+        return judge.unknown(plain) if _judges(plain, words) else _objection(plain)
 
 
 def _first_unknown(part: str, known: frozenset[str], prompt: str, everyday: bool) -> str:
@@ -486,86 +605,6 @@ def _first_unknown(part: str, known: frozenset[str], prompt: str, everyday: bool
     return ""
 
 
-def _unknown_before(before: str, known: frozenset[str], prompt: str, everyday: bool, boxed: bool) -> str:
-    if not before.strip(" \t*_`$>#-([{\\"):
-        return ""
-    plain = _plain(before)
-    stated = _CONCLUDED.split(plain)[-1]
-    named = _NAMED.match(plain) or _NAMED_ELSE.match(plain)
-    plain = plain[named.end() :] if named else plain
-    intro = _INTRO.match(plain)
-    if intro and not _MINE.search(intro[0]) and not _CONDITION.match(plain):
-        plain = plain[intro.end() :]
-    clause = _BREAK.split(_CONCESSION.sub("", plain))[-1]
-    if _CONDITION.match(stated) or CONDITIONAL.search(clause):
-        return (stated.split() or [clause.strip()])[0]
-    lead, colon, clause = clause.rpartition(":") if ":" in clause.rstrip(" :") else ("", "", clause)
-    if colon and not _LED_FALSELY.search(lead):
-        objection = next((word for word in _WORD.findall(HARMLESS.sub(" ", lead)) if word.lower() in UNSAFE), "")
-        if boxed and not objection and _ANSWERS_WITH.search(clause):
-            objection = _objection(lead)  # what stands before the words that state the answer explains
-        elif objection or len(_WORD.findall(lead)) < 4:
-            objection = objection or _unknown(lead, known, prompt)
-        if objection:
-            return objection
-    one = _ONE_OF_SEVERAL.search(clause) and _ONE_OF_SEVERAL.search(HARMLESS.sub(" ", clause))
-    if one:
-        return str(one[0])
-    turn = _OPEN.search(clause)
-    if turn and _stem(turn[0].split()[-1].lower()) not in known:
-        return str(turn[0])
-    clause = _POINT_NAMES.sub(" ", clause)
-    if _ENGLISH.search(clause):
-        clause = _NAME.sub(" ", clause)
-    if everyday and not _GERMAN.search(clause):  # where nouns have capitals too
-        clause = _NAME_ELSE.sub(" ", clause)
-    if _CALCULATED.search(before):  # the sum that was just done says what the value is, whatever it is of
-        return _objection(clause)
-    clause = _ROMAN.sub(" ", clause)
-    mine = _MINE.search(clause) if clause.isascii() or _ENGLISH.search(clause) else None  # Turkish "her" is "each"
-    if mine and mine[0] == "i" and _AND.search(clause):
-        mine = None
-    if boxed and mine is None and not any(turn.search(clause) for turn in (_OF_ANSWERS, _OF_FORMS, REPORTS)):
-        return _objection(clause)
-    return _unknown(clause, known, prompt, everyday)
-
-
-def _unknown_inside(part: str, known: frozenset[str], prompt: str, counted: bool, everyday: bool) -> str:
-    plain = _OR.sub("§", _plain(part))
-    if "?" in plain or "？" in plain:
-        return "?"
-    if not counted and not _PREDICATE.match(plain.lstrip("§ ")) and _LATIN.search(plain):
-        return _objection(plain)  # after a box or a calculation: a unit, a reason, an aside
-    noun = _PLURAL.search(plain) if counted else None
-    if noun and (noun[1].lower().endswith("s") or noun[1][0].isupper()) and noun[1].lower() not in _NO_NOUNS:
-        plain = plain[: noun.start(1)] + plain[noun.end(1) :]  # "7 gizmos"
-    return _unknown(plain, known, prompt, everyday)
-
-
-def _unknown_of(sentence: str, known: frozenset[str], prompt: str, own: float | None) -> str:
-    """The first word not understood of a later sentence, if it speaks of the answer."""
-    if not sentence.strip():
-        return ""
-    plain = _plain(sentence, own)
-    words = len(_WORD.findall(plain))
-    if not words:
-        return ""
-    if _NEW_VALUE.match(plain):
-        return plain.strip()
-    explains = sum(_stem(word.lower()) in known and word.lower() not in SAFE for word in _WORD.findall(plain)) > 1
-    if not _NAMES_IT.search(plain) and (
-        explains or not (_POINTS.search(plain) and (_VERBS.search(plain) or _denies(plain)))
-    ):
-        refers = _REFERS.match(plain)
-        if (words > _SHORT and not refers) or _THERE.match(plain) or _CALCULATION.search(sentence):
-            return ""
-    if words <= _SHORT and _EXCLAIMS.match(plain) and _WORD.search(HARMLESS.sub(" ", plain)):
-        return plain.strip()
-    if plain.rstrip().endswith(("?", "？")) and _WORD.search(HARMLESS.sub(" ", plain)):
-        return "?"
-    return _unknown(plain, known, prompt) if _judges(plain, words) else _objection(plain)
-
-
 def _judges(plain: str, words: int) -> bool:
     """Does a later sentence judge the answer, so that each of its words must be understood?"""
     if words < 3 or not _LATIN.search(plain) or _OBJECTS.match(plain):
@@ -577,10 +616,21 @@ def _judges(plain: str, words: int) -> bool:
 
 def _objection(plain: str) -> str:
     """The first word of a sentence or an aside that speaks against the answer, or ""."""
-    plain = HARMLESS.sub(" ", plain.replace("’", "'"))
+    plain = HARMLESS.sub(" ", MAY.sub(" ", plain.replace("’", "'")))
     against = _AGAINST.search(plain)
     denial = next((word for word in _WORD.findall(plain) if word.lower() in _DENIALS), "")
     return against[0] if against else denial
+
+
+def _of_answers(clause: str) -> bool:
+    """Does a clause speak of answers, of how they are written or of what somebody says?"""
+    return any(pattern.search(clause) for pattern in (_OF_ANSWERS, _OF_FORMS, REPORTS))
+
+
+def _doubt(clause: str) -> str:
+    """The first word of a clause about things that speaks against what it says, or ""."""
+    found = next((match for pattern in (OPPOSED, UNREAL, REPORTS, GOT) if (match := pattern.search(clause))), None)
+    return _objection(clause) or (found[0] if found else "")
 
 
 def _denies(plain: str) -> bool:

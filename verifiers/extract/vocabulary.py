@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from verifiers.extract.gates import Gated
+from verifiers.lazy_pattern import lazy_pattern
 
 _ENGLISH = """
 a an the this that these those it its there here we us our you your of in to for with by from at on into per as each
@@ -292,9 +293,13 @@ HARMLESS = Gated(
     r"|ошиб(?:ки|ок) нет|没有漏掉任何情况|注意不要漏掉|見落としはありません|no (?:errors?|mistakes?) "
     r"(?:was|were) found|(?:common|typical|frequent|usual) (?:mistakes?|errors?|pitfalls?): (?=[^¤]*$)[^¤]*"
     r"|(?:whereas |while |but |and |note that )?§ (?:does|do)(?:n't| not)(?: (?:work|hold|fit|satisfy \w+(?: \w+)?))?"
-    r"|§ (?:is|are) (?:excluded|ruled out|too \w+|even|odd|negative)"
+    r"|§ (?:is|are|was|were) (?:excluded|discarded|dropped|rejected|dismissed|eliminated|ruled out|too \w+|even"
+    r"|odd|negative)"
     r"|(?:^|(?<=is ))minus(?= (?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen"
     r"|\w+ty)\b)|§ \w+ times §"
+    r"|(?!(?:it|this|that|answer|result|value|which|we)\b)\w+ (?:is|was) (?:mistaken|wrong|incorrect"
+    r"|off)(?=,? (?:and|so)\b)"
+    r"|equally (?:likely|probable)"
     r"|when (?:checking|checked)|(?:and )?i(?:'m| am) (?:sure|certain) of (?:it|this|that)|neither more "
     r"nor less|(?:is there )?anything else i can help (?:you )?with"
     r"|putting (?:it all|everything|all of this) together|(?:the |our )?(?:maximum|minimum|largest"
@@ -386,6 +391,6 @@ _KOREAN = """
 억 정수이므로 검산하면 비용 선택지 선택지는 올바른 맞습니다 것은 이것은 합계는 와 과 남은 그 수 수는
 사과 사과는 학생 학생은 기차 기차는 책 책은 꽃
 """
-SAFE_UNSPACED = re.compile(
+SAFE_UNSPACED = lazy_pattern(
     "|".join(map(re.escape, sorted({*_CHINESE.split(), *_JAPANESE.split(), *_KOREAN.split()}, key=len, reverse=True)))
 )

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from verifiers.lazy_pattern import lazy_pattern
+
 NO_SOLUTION = (
     r"there (?:is|are) no (?:real |integer |rational )?solutions?|no (?:real |integer )?solutions? exists?"
     r"|the (?:equation|system|inequality) has no (?:real |integer )?solutions?"
@@ -24,7 +26,7 @@ NO_SOLUTION = (
     r"|لا (?:يوجد|توجد) (?:حل|حلول)|ليس (?:لها|له) حل"
 )
 # A clause that says so in a sentence; where there is none, it denies no answer.
-NO_SOLUTION_SAID = re.compile(
+NO_SOLUTION_SAID = lazy_pattern(
     r"\b(?:(?:has|have|having) no (?:real |integer |such )?solutions?|no (?:real |such )?(?:numbers?|values?"
     r"|solutions?)(?: of \w)?"
     r" (?:satisf\w+|works?|exists?|fits?)(?: (?:the|this) \w+)?|hat(?: also| daher"
@@ -52,7 +54,7 @@ _NO = (
     " 错误 誤り"
 )
 TRUTHS: dict[str, str] = {**dict.fromkeys(_YES.split(), "yes"), **dict.fromkeys(_NO.split(), "no")}
-_NO_SOLUTION = re.compile(NO_SOLUTION)
+_NO_SOLUTION = lazy_pattern(NO_SOLUTION)
 
 
 def says_no_solution(text: str) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-import re
 
-WORD = re.compile(r"[^\W\d_]+")
+from verifiers.lazy_pattern import lazy_pattern
+
+WORD = lazy_pattern(r"[^\W\d_]+")
 # One value, as it may follow "no," or "or". It begins where a number begins, or a search would read a long run of
 # digits again from each of them.
 VALUE = (

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from verifiers.language.neutral import without_neutral
 from verifiers.language.scripts import EAST_ASIAN, KANA, TOKEN, language_of
 from verifiers.language.words import FUNCTIONS, LATIN, WORDS
+from verifiers.lazy_pattern import lazy_pattern
 
 LANGUAGES = ("ar", "de", "en", "es", "fr", "hi", "it", "ja", "ko", "pt", "ru", "tr", "vi", "zh")
 HAN_PER_WORD = 1.7  # characters of Chinese or Japanese that weigh as much as a word elsewhere
@@ -22,8 +23,8 @@ _LIMIT = 3.0
 _SWITCH, _SWITCH_AT_BREAK = 4.0, 1.6  # cost in nats of a change of language inside a clause, and between two clauses
 _PRIOR = 0.7  # nats for the expected language, at the start
 _OF_NAMES = 0.4  # share of a capitalised word's evidence that counts
-_BREAK = re.compile(r"[.!?;:\n()\"«»“”—,]")
-_CLAUSE = re.compile(r"[。！？!?;；\n，、,:：.()（）「」『』]")
+_BREAK = lazy_pattern(r"[.!?;:\n()\"«»“”—,]")
+_CLAUSE = lazy_pattern(r"[。！？!?;；\n，、,:：.()（）「」『』]")
 _LETTERS = frozenset("aAIàÀéÉ")  # words of one letter; y, e and o are variables more often
 _KANA_SHARE = 0.12  # of a clause's characters, above which its Han is Japanese
 _CHINESE = frozenset(

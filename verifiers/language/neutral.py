@@ -5,30 +5,31 @@ from __future__ import annotations
 import re
 
 from verifiers.language.scripts import EAST_ASIAN
+from verifiers.lazy_pattern import lazy_pattern
 
-_FENCE = re.compile(r"(```+|~~~+)")
-_INLINE = re.compile(r"`([^`\n]{1,400})`")
-_LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"'，。）]+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.-]+")
+_FENCE = lazy_pattern(r"(```+|~~~+)")
+_INLINE = lazy_pattern(r"`([^`\n]{1,400})`")
+_LINK = lazy_pattern(r"(?:https?://|www\.)[^\s<>\"'，。）]+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.-]+")
 # Every pattern here starts only at the start of a word, or is bounded: a megabyte of any text takes linear time.
-_NAME = re.compile(
+_NAME = lazy_pattern(
     r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\((?=[^\s)])|\b[A-Za-z]+(?:_\w+|\d\w*)|\b[a-z]+[A-Z]\w*"
     r"|(?<![\w/])\w+(?:/\w+){2,}",
     re.ASCII,
 )
-_MAYBE_NAME = re.compile(r"[A-Za-z][(_/0-9]|[a-z][A-Z]")
-_DELIMITER = re.compile(
+_MAYBE_NAME = lazy_pattern(r"[A-Za-z][(_/0-9]|[a-z][A-Z]")
+_DELIMITER = lazy_pattern(
     r"\\(?:begin|end)\{(?:equation|align|gather|array|cases|[bpvBV]?matrix|multline|split|aligned)\*?\}"
     r"|\\[\[\]()]|\$\$|(?<!\\)\$"
 )
 _OPENS = {"\\[": "\\]", "\\(": "\\)", "$$": "$$", "$": "$"}
-_TEXT = re.compile(r"\\(?:text|mbox|textrm|textbf|textit|mathrm|operatorname|texttt|hbox)\s*\{([^{}]*)\}")
-_COMMAND = re.compile(r"\\[A-Za-z]+\*?")
-_WORDS = re.compile(r"\b(?:[^\W\d_]{2,40}(?:['’][^\W\d_]{1,40})?[,;:]? {1,9}){3,200}[^\W\d_]{2,40}")
-_CODE_WORDS = re.compile(
+_TEXT = lazy_pattern(r"\\(?:text|mbox|textrm|textbf|textit|mathrm|operatorname|texttt|hbox)\s*\{([^{}]*)\}")
+_COMMAND = lazy_pattern(r"\\[A-Za-z]+\*?")
+_WORDS = lazy_pattern(r"\b(?:[^\W\d_]{2,40}(?:['’][^\W\d_]{1,40})?[,;:]? {1,9}){3,200}[^\W\d_]{2,40}")
+_CODE_WORDS = lazy_pattern(
     r"\b(?:def|return|import|from|for|while|if|elif|else|in|not|and|or|is|class|lambda|yield|with|as|try|except|raise|"
     r"const|let|var|function|new|public|static|void|int|float|char|include|using|namespace|struct|print|None|True|False)\b"
 )
-_COMMENT = re.compile(r"(?:#|//|--|%|/\*|\*)\s*(.+)|[\"']{1,3}([^\"'\n]{12,})[\"']{1,3}")
+_COMMENT = lazy_pattern(r"(?:#|//|--|%|/\*|\*)\s*(.+)|[\"']{1,3}([^\"'\n]{12,})[\"']{1,3}")
 _MAX_MATHS = 2000  # characters of one formula; if the next dollar sign is farther away, it is money
 
 

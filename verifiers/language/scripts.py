@@ -6,6 +6,8 @@ import functools
 import re
 import unicodedata
 
+from verifiers.lazy_pattern import lazy_pattern
+
 # Letters with their combining marks (`\w` leaves out Indic vowel signs and Arabic points), joined by apostrophes.
 # Zero-width joiners belong to the word, so that they can be detected.
 _MARKS = (
@@ -16,17 +18,17 @@ _HIDDEN = r"\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"
 _HAN = r"\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KANA = r"\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _OTHER = rf"(?:(?![{_HAN}{_KANA}])[^\W\d_]|[{_MARKS}{_HIDDEN}])"
-TOKEN = re.compile(rf"[{_HAN}{_KANA}]+|{_OTHER}+(?:['’]{_OTHER}+)*")
-HIDDEN = re.compile(rf"[{_HIDDEN}]")
-EAST_ASIAN = re.compile(rf"[{_HAN}{_KANA}]")
-KANA = re.compile(rf"[{_KANA}]")
+TOKEN = lazy_pattern(rf"[{_HAN}{_KANA}]+|{_OTHER}+(?:['’]{_OTHER}+)*")
+HIDDEN = lazy_pattern(rf"[{_HIDDEN}]")
+EAST_ASIAN = lazy_pattern(rf"[{_HAN}{_KANA}]")
+KANA = lazy_pattern(rf"[{_KANA}]")
 
 # Scripts that belong to one of our languages; letters that are foreign to it show another language of that script.
 OWNERS = {"HANGUL": "ko", "CYRILLIC": "ru", "ARABIC": "ar", "DEVANAGARI": "hi"}
 _FOREIGN = {
-    "ru": re.compile("[іїєґўђћјљњџѓќѕәғқңөұүһҳҷ]", re.IGNORECASE),
-    "ar": re.compile("[پچژگکیےٹڈڑںہھۆێە]"),
-    "hi": re.compile("ळ|ऱ"),
+    "ru": lazy_pattern("[іїєґўђћјљњџѓќѕәғқңөұүһҳҷ]", re.IGNORECASE),
+    "ar": lazy_pattern("[پچژگکیےٹڈڑںہھۆێە]"),
+    "hi": lazy_pattern("ळ|ऱ"),
 }
 _JOINERS_ALLOWED = {"ARABIC", "DEVANAGARI"}  # where joiners are part of the spelling
 

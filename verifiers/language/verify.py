@@ -61,8 +61,7 @@ class LanguageConsistency:
                 return Verdict(None, "no_target", "name one in Problem.language")
         target = target.lower().partition("-")[0]
         if target not in LANGUAGES:
-            name = problem.id or problem.prompt[:60]
-            raise GoldError(f"problem {name!r}: language {target!r} is none of {', '.join(LANGUAGES)}")
+            raise GoldError(f"problem {problem.name!r}: language {target!r} is none of {', '.join(LANGUAGES)}")
         if len(completion.text) > MAX_CHARS:
             return Verdict(0.0, "too_long", f"{len(completion.text)} characters")
         text = unicodedata.normalize("NFC", thinking(completion.text))

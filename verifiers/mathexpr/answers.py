@@ -1,4 +1,4 @@
-"""What a final answer can be."""
+"""The types of a final answer."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Piece(NamedTuple):
     high_closed: bool
 
 
-@dataclass(slots=True, unsafe_hash=True)  # never changed once made; frozen, making one would cost three times as much
+@dataclass(slots=True, unsafe_hash=True)  # immutable by convention: frozen, construction would take three times as long
 class Answer:
-    """A final answer that was read. `kind` says which of the fields mean something.
+    """A final answer that was read. `kind` determines which fields are used.
 
     scalar (node), list / tuple / set (items), region (pieces), equation and relation (node), ratio (items), text
     (words), choice (words: letter; items: the option's text), truth, empty, undefined, clock, date (words),
@@ -37,19 +37,19 @@ class Answer:
     pieces: tuple[Piece, ...] = ()
     words: tuple[str, ...] = ()
     unit: Unit | None = None
-    label: tuple[str, ...] = ()  # words beside the value that are no unit
-    noun: bool = False  # among them is the name of what is counted
+    label: tuple[str, ...] = ()  # words beside the value that are not its unit
+    noun: bool = False  # the label names what is counted
     name: str = ""  # x of "x = 5", f of "f(t) = 2t"
     bound: tuple[str, ...] = ()  # t of "f(t) = 2t", n of "for some integer n"
     condition: str = ""
-    also: Node | None = None  # the decimal beside an exact value: "1/3 = 0.33"
-    comma: Answer | None = None  # what the text says if its comma is a decimal sign
+    also: Node | None = None  # the decimal given with an exact value: "1/3 = 0.33"
+    comma: Answer | None = None  # the reading of the text if its comma is a decimal comma
     joined_by: str = ""  # "or" where alternatives were offered
     percent: bool = False
 
 
 def type_name(answer: Answer) -> str:
-    """The gold type a Verdict carries."""
+    """Returns the name of the answer's type, as in `Verdict.gold_type`."""
     if answer.kind != "scalar":
         return answer.kind
     node = answer.node
@@ -72,18 +72,17 @@ def type_name(answer: Answer) -> str:
     value = rational(node)
     if value is not None:
         return "integer" if value.denominator == 1 else "rational"
-    names = {found.value for found in _constants(node)}
+    names = {part.value for part in walk(node) if part.op == "const"}
     if "inf" in names:
         return "infinity"
     return "complex" if "i" in names else "constant"
 
 
-def _constants(node: Node) -> list[Node]:
-    return [found for found in walk(node) if found.op == "const"]
-
-
 def as_decimal(node: Node) -> tuple[Fraction, Fraction] | None:
-    """(value, half a unit of the last place) of a decimal literal, also negated, in percent or times a power of ten."""
+    """Returns (value, half a unit of the last place) of a decimal literal; None for any other node.
+
+    The literal may be negated, in percent, or multiplied by a power of ten.
+    """
     if node.op == "dec":
         return Fraction(node.value[0]), Fraction(node.value[1])
     if node.op in ("neg", "percent"):
@@ -108,7 +107,7 @@ def _power_of_ten(value: Fraction) -> bool:
 
 
 def significant_digits(value: Fraction, half: Fraction) -> int:
-    """How many significant digits a decimal literal shows."""
+    """Returns the number of significant digits of a decimal literal; `half` is half a unit of its last place."""
     last = 2 * half
     count = abs(value) / last if last else Fraction(0)
     return len(str(int(count))) if count >= 1 else 0

@@ -1,4 +1,4 @@
-"""Items with names: "x = 1, y = 2" against "(1, 2)", whatever order they stand in."""
+"""Pairs the items of two answers by their names: "x = 1, y = 2" with "(1, 2)" or with "y = 2, x = 1"."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ Items = tuple[Answer, ...]
 
 
 def names(items: Items) -> list[str]:
-    """The names of items that all have one, each its own; [] for any others."""
-    found = [item.name.casefold() for item in items]
-    return found if all(found) and len(set(found)) == len(found) > 1 else []
+    """Returns the names of the items if all have one and no two the same, else []."""
+    lowered = [item.name.casefold() for item in items]
+    return lowered if all(lowered) and len(set(lowered)) == len(lowered) > 1 else []
 
 
 def arrangements(wanted: Items, items: Items) -> list[tuple[Items, Items]] | None:
-    """The orders in which the two may stand against each other; None where names do not order them."""
+    """Returns the (wanted, items) pairs of orders to compare; None if names do not determine an order."""
     if len(wanted) != len(items):
         return None
     ours, theirs = names(wanted), names(items)
@@ -34,5 +34,5 @@ def _by_coordinate(items: Items, names: list[str]) -> Items:
 
 
 def _roots(names: list[str]) -> bool:
-    """x_1 and x_2 number the solutions of one equation: their order means nothing."""
+    """Returns whether the names number the solutions of one equation (x_1, x_2), whose order is free."""
     return len({name.partition("_")[0] for name in names}) == 1 and names[0].partition("_")[0] in ("x", "z", "t")

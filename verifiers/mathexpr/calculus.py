@@ -1,7 +1,7 @@
-"""What the integrals, limits, derivatives and infinite sums of a gold come to, by SymPy in bounds.
+"""Evaluates the integrals, limits, derivatives and infinite sums of a gold with SymPy, within bounds.
 
-SymPy objects are built from our own trees, node by node; no text ever reaches it. Nor does anything of a
-completion: only the reading of a gold imports this module, and what it finds is looked up when the gold is compared.
+SymPy objects are built from our own trees, node by node; no text reaches SymPy. Nothing of a completion does either:
+only the reading of a gold uses this module, and comparisons look the results up.
 """
 
 from __future__ import annotations
@@ -18,23 +18,22 @@ from verifiers.mathexpr.nodes import BINDERS, INFINITY, Node, is_calculus, numbe
 _MAX_NODES = 40
 _MAX_BITS = 1 << 20
 _POINT_BITS = 10.0
-_MAX_CALLS = 450_000  # calls and returns inside SymPy for all of one gold, about a quarter of a second
+_MAX_CALLS = 450_000  # calls and returns within SymPy for one gold, about a quarter of a second
 _FUNCTIONS = {"sin": "sin", "cos": "cos", "tan": "tan", "ln": "log", "log": "log", "atan": "atan", "asin": "asin",
               "acos": "acos", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "sqrt": "sqrt", "cot": "cot"}  # fmt: skip
-_BACK = {"sin": "sin", "cos": "cos", "tan": "tan", "log": "ln", "atan": "atan", "asin": "asin", "acos": "acos",
-         "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "cot": "cot"}  # fmt: skip
+_BACK = {theirs: ours for ours, theirs in _FUNCTIONS.items() if ours not in ("log", "sqrt")}
 
 
 class _Stop(BaseException):
-    """SymPy has used up its calls; no handler of SymPy's own may swallow this."""
+    """SymPy has used up its calls. A BaseException, so that SymPy's own handlers don't catch it."""
 
 
-def carried_out(nodes: Iterable[Node]) -> dict[Node, Node]:
-    """What the outermost integrals, limits, derivatives and infinite sums in a gold's expressions come to.
+def evaluated(nodes: Iterable[Node]) -> dict[Node, Node]:
+    """Returns the values of the outermost integrals, limits, derivatives and infinite sums in a gold's expressions.
 
-    Left out are those whose size or numbers promise no cheap result, and what SymPy can't do in its share of calls.
+    The result omits those whose size or numbers are too large, and those that SymPy can't evaluate within its calls.
     """
-    found: dict[Node, Node] = {}
+    values: dict[Node, Node] = {}
     left = _MAX_CALLS
     outermost = [part for node in nodes for part in _outermost(node)]
     for node in dict.fromkeys(outermost):
@@ -43,8 +42,8 @@ def carried_out(nodes: Iterable[Node]) -> dict[Node, Node]:
         result, spent = _value(node, left)
         left -= spent
         if result is not None:
-            found[node] = result
-    return found
+            values[node] = result
+    return values
 
 
 def _outermost(node: Node) -> list[Node]:
@@ -56,23 +55,23 @@ def _outermost(node: Node) -> list[Node]:
 
 
 def _value(node: Node, most: int) -> tuple[Node | None, int]:
-    """(what the node comes to or None, the calls that it took)."""
+    """Returns (the value of the node or None, the number of calls that it took)."""
     sympy = _loaded()
-    sympy.core.cache.clear_cache()  # what was worked out before would change the count
+    sympy.core.cache.clear_cache()  # cached results would change the count
     calls = _Calls(most)
     try:
-        found = calls.of(lambda: _build(node, sympy).doit())
-        back = _read_back(found, sympy)
+        result = calls.of(lambda: _build(node, sympy).doit())
+        value = _read_back(result, sympy)
     except (_Stop, RecursionError):
         return None, most
     except (ValueError, TypeError, NotImplementedError, ArithmeticError, AttributeError, KeyError, IndexError):
-        back = None  # what SymPy raises for what it can't do
-    return (None if back == node else back), most - calls.left
+        value = None  # SymPy raises these for what it can't evaluate
+    return (None if value == node else value), most - calls.left
 
 
 @functools.cache
 def _loaded() -> Any:
-    """SymPy, with the parts that it loads on first use; so that their loading is not counted against a gold."""
+    """Imports SymPy and the parts that it loads on first use, so that loading them is not counted against a gold."""
     import sympy
     import sympy.core.cache
 
@@ -84,33 +83,33 @@ def _loaded() -> Any:
 
 
 def _too_large(node: Node) -> bool:
-    if sum(found.op in BINDERS or found.op == "deriv" for found in walk(node)) > 2:
+    if sum(part.op in BINDERS or part.op == "deriv" for part in walk(node)) > 2:
         return True
-    for found in walk(node):
-        if found.op in ("pow", "fact"):
-            size = rational(found.args[-1])
-            if size is None and not symbols(found.args[-1]):
+    for part in walk(node):
+        if part.op in ("pow", "fact"):
+            size = rational(part.args[-1])
+            if size is None and not symbols(part.args[-1]):
                 return True
             if size is not None and abs(size) > 20:
                 return True
-    bounds = [arg for found in walk(node) if found.op in BINDERS for arg in found.args[1:]]
+    bounds = [arg for part in walk(node) if part.op in BINDERS for arg in part.args[1:]]
     point = max([_POINT_BITS, *(_bits(bound, _POINT_BITS) for bound in bounds)])
     if _bits(node, point) > _MAX_BITS:
         return True
-    numbers = [found.value for found in walk(node) if found.op == "num"]
+    numbers = [part.value for part in walk(node) if part.op == "num"]
     return any(abs(value.numerator) > 1000 or value.denominator > 1000 for value in numbers)
 
 
 def _bits(node: Node, point: float) -> float:
-    """A bound on the bits of what SymPy may write out, in one step that nothing can stop, once symbols have values.
+    """Bounds the bits of a number that SymPy may compute in one uninterruptible step once symbols have values.
 
     Args:
-        point: bits of the largest value that stands in for a symbol.
+        point: bits of the largest value that replaces a symbol.
     """
     if node.op == "num":
         return float(max(abs(node.value.numerator), node.value.denominator).bit_length())
     if not node.args:
-        return point if node.op == "sym" else 0.0  # pi, e and infinity are never written out
+        return point if node.op == "sym" else 0.0  # pi, e and infinity are never computed
     sizes = [_bits(arg, point) for arg in node.args]
     if node.op == "pow" and sizes[0]:
         return float(sizes[0] * 2.0 ** min(sizes[1], 200.0))
@@ -120,10 +119,10 @@ def _bits(node: Node, point: float) -> float:
 
 
 class _Calls:
-    """Runs work in this thread and stops it after so many calls; no clock, no signal.
+    """Runs work in this thread and stops it after a number of calls, without a clock or a signal.
 
-    An exception that is raised while a generator is cleared away gets lost, and Python drops the hook that raised it.
-    So each of two hooks sets the other before it raises: work that goes on is stopped at its next call.
+    An exception that a hook raises while a generator is closed is lost, and Python removes the hook. So each of two
+    hooks sets the other before it raises: work that continues is stopped at its next call.
     """
 
     def __init__(self, most: int) -> None:
@@ -154,7 +153,7 @@ class _Calls:
 
 
 def _build(node: Node, sympy: Any) -> Any:
-    """The SymPy object of a node. Raises KeyError for what is outside the whitelist."""
+    """Returns the SymPy object of a node. Raises KeyError for an operation or name outside the whitelist."""
     args = [_build(arg, sympy) for arg in node.args] if node.op not in ("lim",) else []
     match node.op:
         case "num":
@@ -195,7 +194,7 @@ def _build(node: Node, sympy: Any) -> Any:
 
 
 def _read_back(expression: Any, sympy: Any) -> Node | None:
-    """A SymPy object as a node; None if it holds anything else than elementary functions."""
+    """Returns a SymPy object as a node; None if it contains anything but elementary functions."""
     if expression.is_Rational:
         return number(Fraction(int(expression.p), int(expression.q)))
     if expression.is_Symbol:

@@ -1,10 +1,11 @@
-"""One spelling for what is written in many: Unicode, HTML, Markdown and damaged escapes become plain LaTeX."""
+"""Normalises spelling: Unicode, HTML, Markdown and damaged escapes become plain LaTeX."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.dressing import undressed
 from verifiers.mathexpr.pythonic import from_python
 
@@ -28,92 +29,56 @@ _CHARS = {
 _GREEK = dict(
     zip(
         "αβγδεζηθικλμνξπρστυφχψωϕϵΓΔΘΛΞΠΣΦΨΩϑ",
-        [
-            "alpha",
-            "beta",
-            "gamma",
-            "delta",
-            "epsilon",
-            "zeta",
-            "eta",
-            "theta",
-            "iota",
-            "kappa",
-            "lambda",
-            "mu",
-            "nu",
-            "xi",
-            "pi",
-            "rho",
-            "sigma",
-            "tau",
-            "upsilon",
-            "phi",
-            "chi",
-            "psi",
-            "omega",
-            "phi",
-            "epsilon",
-            "Gamma",
-            "Delta",
-            "Theta",
-            "Lambda",
-            "Xi",
-            "Pi",
-            "Sigma",
-            "Phi",
-            "Psi",
-            "Omega",
-            "theta",
-        ],
+        "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi"
+        " omega phi epsilon Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega theta".split(),
         strict=True,
     )
 )
 _SUPER = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ⁿⁱ", "0123456789+-()ni", strict=True))
 _SUB = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋₍₎ₙₖₐₓ", "0123456789+-()nkax", strict=True))
-_SUPER_RUN = re.compile("[" + "".join(_SUPER) + "]+")
-_SUB_RUN = re.compile("[" + "".join(_SUB) + "]+")
-_VULGAR = re.compile(r"[¼-¾⅐-⅞↉]")
-_COMBINING = re.compile("([0-9])[\u0305\u0304\u0307]")
+_SUPER_RUN = lazy_pattern("[" + "".join(_SUPER) + "]+")
+_SUB_RUN = lazy_pattern("[" + "".join(_SUB) + "]+")
+_VULGAR = lazy_pattern(r"[¼-¾⅐-⅞↉]")
+_COMBINING = lazy_pattern("([0-9])[\u0305\u0304\u0307]")
 
-_HTML = re.compile(r"<(/?)(sup|sub|b|i|em|strong|u|br|p|span|math)\s*/?>", re.IGNORECASE)
+_HTML = lazy_pattern(r"<(/?)(sup|sub|b|i|em|strong|u|br|p|span|math)\s*/?>", re.IGNORECASE)
 _ENTITY = {"&lt;": "<", "&gt;": ">", "&le;": r"\le ", "&ge;": r"\ge ", "&nbsp;": " ", "&amp;": "&", "&times;": "*",
            "&pi;": r"\pi ", "&deg;": r"^\circ ", "&minus;": "-", "&infin;": r"\infty "}  # fmt: skip
-_ENTITIES = re.compile("|".join(_ENTITY))
-# A backslash eaten by an escape in JSON or Python source: "\f" + "rac", "\t" + "ext", "\b" + "inom", "\r" + "ight".
-_EATEN = re.compile(
+_ENTITIES = lazy_pattern("|".join(_ENTITY))
+# A backslash lost to an escape in JSON or Python source: "\f" + "rac", "\t" + "ext", "\b" + "inom", "\r" + "ight".
+_EATEN = lazy_pattern(
     r"\x0c(?=rac)|\t(?=ext|imes|heta|frac|an\b|o\b)|\x08(?=inom|eta|ar|oxed|egin|ig|f\b)|\r(?=ight|ho|m\b|angle)"
     r"|\n(?=eq\b|e\b|otin)"
 )
 _EATEN_LETTER = {"\x0c": "\\f", "\t": "\\t", "\x08": "\\b", "\r": "\\r", "\n": "\\n"}
-_DOUBLED = re.compile(r"\\\\(?=[A-Za-z]{2})")
-_THOUSANDS = re.compile(
+_DOUBLED = lazy_pattern(r"\\\\(?=[A-Za-z]{2})")
+_THOUSANDS = lazy_pattern(
     r"(?<=\d)(?<!\b0)(?:\s?\{,\s?\}|,\\!\s*|\\[,;: !]\s*|\{\\,\}|[\u2009\u202f\u00a0~'])(?=\d{3}(?!\d))"
 )
-_SPACED_NUMBER = re.compile(r"(?<![\d.,/^_{(\[])(?<![\d,;] )[1-9]\d{0,2}(?: \d{3})+(?![\d/]| \d|[,;] ?\d)")
-_SPACED_DECIMAL = re.compile(r"([+-]?[1-9]\d{0,2}(?: \d{3})+)(,\d{1,2}(?:\D.*)?)", re.DOTALL)
-_NO_SPACE = re.compile(r"(?<=\d)\\!(?=\d)")
-_DECIMAL_COMMA = re.compile(r"(?<=\d)\{,\}(?=\d)")  # what is no sign of thousands
-_MARKUP = re.compile(
+_SPACED_NUMBER = lazy_pattern(r"(?<![\d.,/^_{(\[])(?<![\d,;] )[1-9]\d{0,2}(?: \d{3})+(?![\d/]| \d|[,;] ?\d)")
+_SPACED_DECIMAL = lazy_pattern(r"([+-]?[1-9]\d{0,2}(?: \d{3})+)(,\d{1,2}(?:\D.*)?)", re.DOTALL)
+_NO_SPACE = lazy_pattern(r"(?<=\d)\\!(?=\d)")
+_DECIMAL_COMMA = lazy_pattern(r"(?<=\d)\{,\}(?=\d)")  # not a separator of thousands
+_MARKUP = lazy_pattern(
     r"\*\*|__|`+|\$+|\\[()\[\]](?!\d*(?:pt|em|ex|mm|cm)\])"
     r"|\\(?:displaystyle|textstyle|limits|nolimits)(?![A-Za-z])|\\q?quad"
 )
-# A power as Python writes it; Markdown's bold has a space, or nothing, on one side of its signs.
-_POWER = re.compile(r"(?:(?<=[\d)\]}])|(?<=[A-Za-z])(?<![A-Za-z]{2}))( ?)\*\*\1(?=[\w(+-])", re.ASCII)
-_ORDINAL = re.compile(
+# A power as in Python; the signs of Markdown's bold have a space, or nothing, on one side.
+_POWER = lazy_pattern(r"(?:(?<=[\d)\]}])|(?<=[A-Za-z])(?<![A-Za-z]{2}))( ?)\*\*\1(?=[\w(+-])", re.ASCII)
+_ORDINAL = lazy_pattern(
     r"(?<=\d)\s*\^\s*(?:\{\s*)?(?:\\(?:text|textrm|mathrm|rm)\s*\{)?\s*(st|nd|rd|th)\s*(?:\}|(?![A-Za-z]))\s*\}?"
 )
-_UPRIGHT = re.compile(r"\{\s*\\rm(?![A-Za-z])([^{}]*)\}|\\rm\s*\{([^{}]*)\}")
-_END_MARK = re.compile(r"(?<!\s)\s*+\\(?:square|Box)$")
-_CHOSEN = re.compile(
+_UPRIGHT = lazy_pattern(r"\{\s*\\rm(?![A-Za-z])([^{}]*)\}|\\rm\s*\{([^{}]*)\}")
+_END_MARK = lazy_pattern(r"(?<!\s)\s*+\\(?:square|Box)$")
+_CHOSEN = lazy_pattern(
     r"(?<![\w}\\])(?:\{\s*\})?[_^](?:\{(?=\d+\})|(?=\d ?C))(\d{1,3})\}?\s*C\s*_\{?(\d{1,3})(?!\d)\}?", re.ASCII
 )  # {}_{10}C_3
-_STRAY_POINT = re.compile(r"(?<=[}\w)])\.(?=\s*[\])])")
+_STRAY_POINT = lazy_pattern(r"(?<=[}\w)])\.(?=\s*[\])])")
 _ENDINGS = " \t\r\n.,;:。"
 
 
 def clean(text: str) -> str:
-    """The text in the one spelling the tokenizer reads. Linear; call it on an answer, not on a completion."""
+    """Returns the text in the spelling that the tokenizer reads. Linear; for an answer, not a whole completion."""
     text = undressed(text)
     if not text.isascii():
         text = _plain_unicode(text)
@@ -130,7 +95,7 @@ def clean(text: str) -> str:
         text = _dollars(text)
     if "**" in text and len(_POWER.findall(text)) == text.count("**"):
         text = _POWER.sub("^", text)
-    text = _MARKUP.sub(_markup, text)
+    text = _MARKUP.sub(lambda match: " \\; " if "quad" in match[0] else " ", text)
     text = _THOUSANDS.sub("", text)
     if "." in text:
         text = _STRAY_POINT.sub("", text)
@@ -138,7 +103,7 @@ def clean(text: str) -> str:
     if "{,}" in text:
         text = _DECIMAL_COMMA.sub(".", text)
     if "\\rm" in text:
-        text = _UPRIGHT.sub(_upright, text)
+        text = _UPRIGHT.sub(lambda match: rf"\mathrm{{{match[1] or match[2] or ''}}}", text)
     if "C" in text and "_" in text:
         text = _CHOSEN.sub(r"\\binom{\1}{\2}", text)
     if text.endswith((r"\square", r"\Box")):
@@ -154,21 +119,12 @@ def clean(text: str) -> str:
     return from_python(text)
 
 
-def _upright(match: re.Match[str]) -> str:
-    return rf"\mathrm{{{match[1] or match[2] or ''}}}"
-
-
 def _dollars(text: str) -> str:
-    """`$5` and `$5.00` are money, `$x$` is maths: a sign is money if a number follows and it closes nothing."""
+    """Marks `$5` and `$5.00` as money: a single sign before a number, while `$x$` is maths."""
     text = text.strip()
     if text.count("$") == 1 and re.fullmatch(r"[-+(]?\s*\$\s*[-+]?[\d.].*", text, re.DOTALL):
         return text.replace("$", " USD_ ")
     return re.sub(r"\$(?=\s*USD_)", "", text)
-
-
-def _markup(match: re.Match[str]) -> str:
-    found = match[0]
-    return " \\; " if "quad" in found else " "
 
 
 def _html_tag(match: re.Match[str]) -> str:
@@ -217,7 +173,7 @@ def _plain_char(char: str) -> str:
 
 
 def trim(text: str) -> str:
-    """Without the punctuation that ends a sentence rather than an expression."""
+    """Strips punctuation that ends a sentence, and keeps that which ends an expression, such as "..."."""
     text = text.strip()
     while text and text[-1] in _ENDINGS:
         if text.endswith(("...", "\\,", "\\;", "\\:", "\\!")):

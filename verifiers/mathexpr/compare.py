@@ -1,4 +1,4 @@
-"""Typed comparison: the gold's type says what counts as the same answer."""
+"""Typed comparison: the gold's type determines which answers are equal to it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dataclasses import replace as changed
 from fractions import Fraction
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr import conditions, regions
 from verifiers.mathexpr.answers import Answer, as_decimal, significant_digits
 from verifiers.mathexpr.asked_units import asked_unit
@@ -34,7 +35,7 @@ from verifiers.mathexpr.relations import (
 from verifiers.mathexpr.vectors import components
 from verifiers.units.reading import AMBIGUOUS, CELSIUS, DEGREE, FAHRENHEIT, KELVIN, RADIAN, Unit, lookup
 
-_PERCENT = re.compile(
+_PERCENT = lazy_pattern(
     r"%|percent|per cent|prozent|pour ?cent|por ciento|por cento|процент|porcentaje|porcentagem|percentuale|百分"
     r"|パーセント|퍼센트|المئة|المائة",
     re.I,
@@ -43,21 +44,26 @@ _PERCENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the options of the verifier allow; see MathVerifier."""
+    """The options of the verifier (see MathVerifier) and the problem's prompt."""
 
-    digits: int  # significant digits a decimal needs to stand for an exact gold; 0 = it never does
+    digits: int  # significant digits at which a decimal is accepted for an exact gold; 0 = never
     percent: str
     units: str
     prompt: str = ""
 
     @property
     def asks_percent(self) -> bool:
-        """May the problem want a percentage? Searched when asked: few answers need to know."""
+        """Whether the problem may ask for a percentage. Searched on demand, as few answers need it."""
         return not self.prompt or _PERCENT.search(self.prompt) is not None
 
 
 def compared(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
-    """The reason of the verdict: "equal", or why not. Raises TooHard."""
+    """Returns the reason of the verdict: "equal", or why the answers differ.
+
+    Raises:
+        TooHard: the comparison would exceed the budget.
+        Unreadable: the text of an option in the answer can't be read.
+    """
     budget.spend(10)
     clash = conditions.clash(gold.condition, answer.condition)
     if captured(gold, answer):
@@ -65,8 +71,8 @@ def compared(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
     answer = aligned(gold, answer)
     if names_clash(gold, answer):
         return "different"
-    found = _by_kind(gold, answer, policy, budget)
-    return "different" if found == "equal" and clash else found
+    reason = _by_kind(gold, answer, policy, budget)
+    return "different" if reason == "equal" and clash else reason
 
 
 def _by_kind(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
@@ -84,7 +90,7 @@ def _by_kind(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
         case "relation" | "quantified":
             return structure(gold, answer, budget)
         case "clock":
-            return _clock(gold, answer, policy, budget)
+            return _clock(gold, answer, budget)
         case "date":
             return _date(gold, answer)
         case "choice":
@@ -104,16 +110,17 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
     assert gold.node is not None
     match answer.kind:
         case "scalar":
-            found = _scalars(gold, answer, policy, budget)
-            parts = _parts(answer.node) if found == "different" and symbols(gold.node) else None
-            return found if parts is None else _vector(gold, Answer("tuple", items=parts), policy, budget)
+            reason = _scalars(gold, answer, policy, budget)
+            parts = _parts(answer.node) if reason == "different" and symbols(gold.node) else None
+            return reason if parts is None else _vector(gold, Answer("tuple", items=parts), policy, budget)
         case "list" if answer.comma is not None and (rational(gold.node) or Fraction(1)).denominator != 1:
             return _scalars(gold, answer.comma, policy, budget)
         case "list" if answer.joined_by == "=":  # x = y = 2
             return _best(compared(gold, item, policy, budget) for item in answer.items)
         case "list":
-            same = answer.joined_by == "or" and len(answer.items) < 4
-            return "equal" if same and _all_same(gold, answer, policy, budget) else "hedged"
+            few = answer.joined_by == "or" and len(answer.items) < 4  # "3/4 or 0.75": one answer in two spellings
+            same = few and all(compared(gold, item, policy, budget) == "equal" for item in answer.items)
+            return "equal" if same else "hedged"
         case "set" if len(answer.items) == 1:
             return _by_kind(gold, answer.items[0], policy, budget)
         case "region" if len(answer.pieces) == 1 and answer.pieces[0].low == answer.pieces[0].high:
@@ -144,23 +151,18 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
 
 
 def _option(text: str) -> Answer:
-    found = read(text)
-    return found if found.kind != "choice" else Answer("text", words=found.words)
-
-
-def _all_same(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> bool:
-    """ "3/4 or 0.75": one answer in two spellings."""
-    return all(compared(gold, item, policy, budget) == "equal" for item in answer.items)
+    answer = read(text)
+    return answer if answer.kind != "choice" else Answer("text", words=answer.words)
 
 
 def _vector(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
-    """A row, a column, or a sum of unit vectors against a tuple of its entries."""
+    """Compares a row, a column or a sum of unit vectors with a tuple of its coordinates."""
     parts = _parts(gold.node)
     return "type_clash" if parts is None else _ordered(parts, answer.items, policy, budget)
 
 
 def _parts(node: Node | None) -> tuple[Answer, ...] | None:
-    """The coordinates of a vector that is written as a matrix or as a sum."""
+    """Returns the coordinates of a vector that is written as a matrix or as a sum of unit vectors, else None."""
     if node is None:
         return None
     column = node.op == "matrix" and (node.value == 1 or node.value == len(node.args))
@@ -205,8 +207,8 @@ _ABOVE_ABSOLUTE_ZERO = {
     CELSIUS.dimension: (Fraction(1), Fraction("273.15")),
     FAHRENHEIT.dimension: (Fraction(5, 9), Fraction("459.67") * Fraction(5, 9)),
     KELVIN.dimension: (Fraction(1), Fraction(0)),
-}  # kelvins a degree, and kelvins at zero degrees
-_DIFFERENCE = re.compile(
+}  # kelvins per degree, and kelvins at zero degrees
+_DIFFERENCE = lazy_pattern(
     r"differ|chang|ris(?:e|es|ing)\b|rose\b|increas|decreas|drop|fall|fell\b|warm|cool|hott|cold|raise|lower"
     r"|unterschied|différence|diferencia|diferença|differenza|разниц|温差|差|차이|الفرق",
     re.IGNORECASE,
@@ -214,7 +216,7 @@ _DIFFERENCE = re.compile(
 
 
 def _temperature(node: Node, given: Unit, wanted: Unit, policy: Policy) -> Node | None:
-    """A temperature on another scale; None for what is none, or where the question is about a difference."""
+    """Converts a temperature to another scale; None for other units or if the question is about a difference."""
     here, there = _ABOVE_ABSOLUTE_ZERO.get(given.dimension), _ABOVE_ABSOLUTE_ZERO.get(wanted.dimension)
     if here is None or there is None or given.scale != 1 or wanted.scale != 1 or _DIFFERENCE.search(policy.prompt):
         return None
@@ -237,36 +239,39 @@ def _radians(node: Node, unit: Unit | None) -> Node:
 
 
 def _in_pi(node: Node) -> bool:
-    return any(found == PI for found in walk(node))
+    return any(part == PI for part in walk(node))
 
 
 def _as_quantities(gold: Answer, answer: Answer, policy: Policy) -> tuple[Answer, Answer]:
-    """ "5 m" was read as a product; beside a quantity its letter is a unit, and beside a number that of "72 m^2"."""
+    """Returns gold and answer with the letter of a product such as "5 m" as a unit, if the other side shows it is one.
+
+    The other side is a quantity; or the gold is a plain number and the answer's letter is a power of m ("72 m^2").
+    """
     wanted, given = _has_unit(gold), _has_unit(answer)
     if wanted and not given:
         return gold, _quantity(answer)
     if given and not wanted:
         return _quantity(gold), answer
     if gold.node is not None and gold.node.op in ("num", "dec"):
-        read = _quantity(answer, of="m")
-        return gold, answer if read is answer or _LETTER_M.search(policy.prompt) else read
+        quantity = _quantity(answer, of="m")
+        return gold, answer if quantity is answer or _LETTER_M.search(policy.prompt) else quantity
     return gold, answer
 
 
 def _in_asked_unit(gold: Answer, answer: Answer, policy: Policy) -> Answer:
-    """A bare gold in the unit that the question asks for, where the answer names another of its kind."""
+    """Returns a gold without a unit in the unit that the question asks for, if the answer has a similar one."""
     if _has_unit(gold) or gold.percent or gold.noun or not _has_unit(answer) or not policy.prompt:
         return gold
     unit = asked_unit(policy.prompt)
     if unit is None or answer.unit is None or unit == answer.unit:
         return gold
-    kinds = [{name for name, _ in found.dimension} for found in (unit, answer.unit)]
+    kinds = [{name for name, _ in side.dimension} for side in (unit, answer.unit)]
     return changed(gold, unit=unit) if kinds[0] & kinds[1] else gold
 
 
-_LETTER_M = re.compile(
+_LETTER_M = lazy_pattern(
     r"(?<![\w\s])m(?![^\W_]|/)|\b(?:let|integers?|numbers?|variable|of) m\b", re.IGNORECASE
-)  # the question has a variable of that name
+)  # the question has a variable m
 
 
 def _quantity(answer: Answer, of: str = "") -> Answer:
@@ -285,7 +290,7 @@ def _quantity(answer: Answer, of: str = "") -> Answer:
 
 
 def _labels_clash(gold: Answer, answer: Answer) -> bool:
-    """Nouns on both sides that share no stem: "5 apples" and "5 oranges"."""
+    """Returns whether both have words and these share no stem: "5 apples" and "5 oranges"."""
     if not gold.label or not answer.label:
         return False
     stems = [{word[:4] for word in side.label if len(word) > 2} for side in (gold, answer)]
@@ -298,24 +303,24 @@ def _based(gold: Node, answer: Node, policy: Policy) -> str:
     named, bare = (gold, answer) if gold.op == "base" else (answer, gold)
     digits, base = named.value
     if bare.op == "num" and str(bare.value) == digits and (gold.op == "base" or base == 10):
-        return "equal"  # the base may go without saying if the problem asks for it
+        return "equal"  # the base may be omitted
     if gold.op == "num" and gold.value == int(digits, base) and digits.casefold() not in policy.prompt.casefold():
-        return "equal"  # unless it is the number that the question asks to convert
+        return "equal"  # in base ten, unless it is the number that the question asks to convert
     return "different"
 
 
 def _percent(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
-    """50% against 0.5 (the same value), or against 50 (the sign left out)."""
+    """Compares 50% with 0.5 (the same value), or with 50 (the sign omitted)."""
     assert gold.node is not None
     assert answer.node is not None
-    found = _numbers(gold.node, answer.node, None, policy, budget)
-    if found == "equal" or policy.percent == "value":
-        return found
+    reason = _numbers(gold.node, answer.node, None, policy, budget)
+    if reason == "equal" or policy.percent == "value":
+        return reason
     if gold.percent:
         return _numbers(_bare(gold.node), answer.node, None, policy, budget)
     value = rational(gold.node)
     if value is None or abs(value) < 1 or not policy.asks_percent:
-        return found
+        return reason
     return _numbers(gold.node, _bare(answer.node), None, policy, budget)
 
 
@@ -324,7 +329,14 @@ def _bare(node: Node) -> Node:
 
 
 def _numbers(gold: Node, answer: Node, also: Node | None, policy: Policy, budget: Budget) -> str:
-    """Precision comes from the gold: exact wants exact (or many digits), d decimals want agreement at d."""
+    """Compares two numbers. The gold determines the precision.
+
+    A gold with d decimals requires agreement at d decimals; an exact gold requires the exact value, or a decimal with
+    `policy.digits` significant digits or more.
+
+    Args:
+        also: the decimal that the gold gives with its exact value.
+    """
     if unevaluated(answer) and not unevaluated(gold):
         return "unsolved"
     rounded = as_decimal(gold)
@@ -373,7 +385,7 @@ def _collection(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
     else:
         wanted = gold.items
     if len(items) > len(wanted) and all(item.kind == "tuple" for item in items):
-        items = _distinct(items, policy, budget)  # a solution that is given twice
+        items = _distinct(items, policy, budget)  # a solution may be given twice
     if len(items) != len(wanted):
         return "hedged" if len(items) > len(wanted) and answer.joined_by == "or" else "different"
     if answer.joined_by == "or" and names(items):
@@ -386,30 +398,30 @@ def _collection(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
 
 
 def _python_list(gold: Answer, answer: Answer) -> bool:
-    """Is the answer a list as Python writes it? Two numbers in such brackets may be an interval."""
+    """Returns whether the answer is a Python list; [a, b] of two numbers may be an interval."""
     if answer.kind != "tuple" or answer.brackets != "[]":
         return False
     return len(answer.items) > 2 or all(item.kind == "tuple" for item in (*gold.items, *answer.items))
 
 
 def _best(reasons: Iterable[str]) -> str:
-    """ "equal" if it is among them, else the first."""
-    found = list(reasons)
-    return "equal" if "equal" in found else found[0]
+    """Returns "equal" if it is among the reasons, else the first of them."""
+    options = list(reasons)
+    return "equal" if "equal" in options else options[0]
 
 
 def _in_order(wanted: tuple[Answer, ...], items: tuple[Answer, ...], policy: Policy, budget: Budget) -> str:
-    """One by one, or by their names."""
+    """Compares the items by position, or by their names if they have any."""
     orders = arrangements(wanted, items) or [(wanted, items)]
     return _best(_ordered(*order, policy, budget) for order in orders)
 
 
 def _distinct(items: tuple[Answer, ...], policy: Policy, budget: Budget) -> tuple[Answer, ...]:
-    found: list[Answer] = []
+    kept: list[Answer] = []
     for item in items:
-        if not any(compared(other, item, policy, budget) == "equal" for other in found):
-            found.append(item)
-    return tuple(found)
+        if not any(compared(other, item, policy, budget) == "equal" for other in kept):
+            kept.append(item)
+    return tuple(kept)
 
 
 _ROUGH = frozenset({"dec", "base"})
@@ -424,31 +436,31 @@ def _matched(wanted: tuple[Answer, ...], items: tuple[Answer, ...], policy: Poli
     worst = "different"
     for want in wanted:
         for index, item in enumerate(left):
-            found = compared(want, item, policy, budget)
-            if found == "equal":
+            reason = compared(want, item, policy, budget)
+            if reason == "equal":
                 del left[index]
                 break
-            worst = found if found in ("imprecise", "unit_clash") else worst
+            worst = reason if reason in ("imprecise", "unit_clash") else worst
         else:
             return worst
     return "equal"
 
 
 def _exact_values(items: tuple[Answer, ...]) -> Counter[Fraction] | None:
-    """The values of plain exact numbers; None where anything else is among them."""
-    found: Counter[Fraction] = Counter()
+    """Returns the values of plain exact numbers; None if any item is something else."""
+    values: Counter[Fraction] = Counter()
     for item in items:
         if item.kind != "scalar" or item.node is None or item.unit or item.percent or item.name or item.label:
             return None
         value = None if item.node.op in ("base", "dec") else rational(item.node)
         if value is None or item.also is not None or as_decimal(item.node) is not None:
             return None
-        found[value] += 1
-    return found
+        values[value] += 1
+    return values
 
 
 def _without_common(ours: tuple[Answer, ...], theirs: tuple[Answer, ...]) -> tuple[tuple[Answer, ...], ...]:
-    """Both without the items that are spelled alike; what is left is compared each with each."""
+    """Removes the items that both have in the same form, so that fewer are compared pair by pair."""
     forms = [list(map(_form, items)) for items in (ours, theirs)]
     common = Counter(forms[0]) & Counter(forms[1])
     del common[None]
@@ -468,7 +480,7 @@ def _beyond(items: tuple[Answer, ...], forms: list[object], common: Counter[obje
 
 
 def _form(item: Answer) -> object:
-    """What is the same for exact expressions, and tuples of them, in one canonical form; None for anything else."""
+    """Returns a key for exact expressions, and tuples of them, that equal ones often share; None for other items."""
     if item.unit is not None or item.also is not None or item.comma is not None or item.percent or item.noun:
         return None
     if item.pieces or item.words or item.label or item.name or item.bound or item.condition or item.joined_by:
@@ -483,9 +495,9 @@ def _ordered(wanted: tuple[Answer, ...], items: tuple[Answer, ...], policy: Poli
     if len(wanted) != len(items):
         return "different"
     for want, item in zip(wanted, items, strict=True):
-        found = compared(want, item, policy, budget)
-        if found != "equal":
-            return found
+        reason = compared(want, item, policy, budget)
+        if reason != "equal":
+            return reason
     return "equal"
 
 
@@ -511,7 +523,7 @@ def _tuple_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
 # -- times, dates, choices
 
 
-def _clock(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
+def _clock(gold: Answer, answer: Answer, budget: Budget) -> str:
     if answer.kind == "ratio":
         return same_ratio(gold, answer, budget)
     if answer.kind == "scalar" and len(gold.items) == 2 and answer.node is not None and answer.node.op == "div":
@@ -520,18 +532,18 @@ def _clock(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
     if answer.kind != "clock":
         return "hedged" if answer.kind == "list" else "type_clash"
     (first, half), (second, other_half) = gold.words, answer.words
-    same = _minutes(first, half, other_half) == _minutes(second, other_half, half)
+    same = _seconds(first, half, other_half) == _seconds(second, other_half, half)
     return verdict(budget.decided("type", same), True)
 
 
-def _minutes(text: str, half: str, other_half: str) -> tuple[int, ...]:
-    """The time of day in seconds; the half of the day is taken from the other side where only that one says it."""
+def _seconds(text: str, half: str, other_half: str) -> int:
+    """Returns the time of day in seconds. If only the other side names a half of the day, that half is used."""
     hour, minute, second = map(int, text.split(":"))
     if half:
         hour = hour % 12 + (12 if half == "p" else 0)
     elif other_half and hour <= 12:
         hour = hour % 12 + (12 if other_half == "p" else 0)
-    return (hour % 24 * 3600 + minute * 60 + second,)
+    return hour % 24 * 3600 + minute * 60 + second
 
 
 def _date(gold: Answer, answer: Answer) -> str:
@@ -542,12 +554,9 @@ def _date(gold: Answer, answer: Answer) -> str:
             year, _, day = first.partition("-")
             other_year, _, other_day = second.partition("-")
             if day == other_day and (year == other_year or not year):
-                return "different" if _weekdays_clash(gold, answer) else "equal"
+                weekdays_clash = gold.label and answer.label and gold.label != answer.label
+                return "different" if weekdays_clash else "equal"
     return "different"
-
-
-def _weekdays_clash(gold: Answer, answer: Answer) -> bool:
-    return bool(gold.label) and bool(answer.label) and gold.label != answer.label
 
 
 def _choice(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:

@@ -1,4 +1,4 @@
-"""The conditions beside an answer: "for n even" says something, "for all positive integers n" goes without saying."""
+"""Compares the conditions of two answers: "for n even" restricts one, "for all positive integers n" does not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DOMAIN = frozenset("< > <= >= != 0 1 ≠ neq ne geq ge leq le in =".split())
 
 
 def clash(gold: str, answer: str) -> bool:
-    """True if one of them restricts the answer in a way the other does not."""
+    """Returns whether one condition restricts its answer in a way that the other does not."""
     if not gold and not answer:
         return False
     ours, theirs = _core(gold), _core(answer)

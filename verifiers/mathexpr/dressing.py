@@ -1,7 +1,7 @@
-r"""What surrounds a value without being part of it: type size and colour, check marks, "and" and "or" in other
+r"""Rewrites what surrounds a value for the tokenizer: type size and colour, check marks, "and" and "or" in other
 languages, Chinese, Japanese and Korean counters and units.
 
-Everything here is rewritten to what the tokenizer knows; nothing that could change a value is dropped.
+Nothing that could change a value is dropped.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from verifiers.extract.words import lacks
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.languages import ASCII_WORDS, in_english
 
 _SIZE = (
@@ -17,12 +18,14 @@ _SIZE = (
     r"|therefore|because|ding\{\d+\}|centering|noindent|newline|smallskip|medskip|bigskip)(?![A-Za-z])"
 )
 _COLOR = r"\\color\s*(?:\[\w+\])?\s*\{[\w,.! -]{1,40}\}|\\(?:textcolor|colorbox)\s*(?:\[\w+\])?\s*\{[\w,.! -]{1,40}\}"
-_LINES = r"align|equation|gather|multline|eqnarray|split|aligned|gathered"  # read as lines where they are whole
+_LINES = (
+    r"align|equation|gather|multline|eqnarray|split|aligned|gathered"  # read as lines if begin and end are both present
+)
 _DISPLAY = r"\\(?:begin|end)\s*\{(?:displaymath|math|center)\}"
-_DRESS = re.compile(rf"(?:\\[,;: ]\s*)?{_SIZE}|{_COLOR}|{_DISPLAY}")
-_BROKEN = re.compile(rf"\\(?:begin|end)\s*\{{(?:{_LINES})\*?\}}")
-_STRUCK = re.compile(r"~~[^~\n]*~~|<(?:s|del|strike)>[^<]*</(?:s|del|strike)>", re.IGNORECASE)
-_EMPHASIS = re.compile(r"\s*([*_])(?![*_\s])([^*_\n]+)(?<!\s)\1\s*([.,;]?)\s*")
+_DRESS = lazy_pattern(rf"(?:\\[,;: ]\s*)?{_SIZE}|{_COLOR}|{_DISPLAY}")
+_BROKEN = lazy_pattern(rf"\\(?:begin|end)\s*\{{(?:{_LINES})\*?\}}")
+_STRUCK = lazy_pattern(r"~~[^~\n]*~~|<(?:s|del|strike)>[^<]*</(?:s|del|strike)>", re.IGNORECASE)
+_EMPHASIS = lazy_pattern(r"\s*([*_])(?![*_\s])([^*_\n]+)(?<!\s)\1\s*([.,;]?)\s*")
 
 # -- "and", "or"
 _OR = (
@@ -30,12 +33,12 @@ _OR = (
     "|atau|hoặc|nebo|sau"
 )
 _AND = "und|et|та|和|及|以及|且|與|与|と|および|그리고|및|와|과|و|और|ve|en|och|og|dan|và|oraz|és|și"
-_TEXT_JOINT = re.compile(
+_TEXT_JOINT = lazy_pattern(
     rf"\\(?:text|textbf|textrm|textit|mbox|hbox)\s*\{{(?:\s*[,，、]?\s*(?:(?P<or>{_OR})|{_AND})\s*"
     rf"|\s+(?:(?P<o>o)|[yeиi])\s+)\}}",
     re.IGNORECASE,
 )
-_BARE_JOINT = re.compile(
+_BARE_JOINT = lazy_pattern(
     rf"(?<=[\d$)}}\]%])(?:\s+(?:(?P<or>{_OR})|{_AND}|[yeи](?=\s+(?:[$\d-]|[a-z]\s*=))|(?P<o>o)(?=\s+(?:[$\d-]"
     rf"|[a-z]\s*=)))\s+"
     rf"|\s*(?:(?P<cjk>或者?|または|又は|あるいは|もしくは|또는|혹은)|和|以及|及|と|および|그리고|[와과])\s*)"
@@ -57,13 +60,13 @@ _UNITS = {
     }.items()
     for name in names.split()
 }  # fmt: skip
-_COUNTED = re.compile(
+_COUNTED = lazy_pattern(
     rf"(?<=[\d$}}*])\s*\**\s*(?:\\text\s*\{{\s*)?(?:(?:{_COUNTERS})|({'|'.join(_UNITS)}))(?:\s*\}})?(?=\s*[*。.．,，;；]*\s*$)"
 )
 
 
 def undressed(text: str) -> str:
-    """The text without dress, and with joints and counters as the tokenizer knows them. Linear."""
+    """Returns the text without type size, colour and marks, with "and", "or" and counters in English. Linear."""
     if "\\" in text:
         text = _DRESS.sub(" ", text)
         if ("\\begin" in text) != ("\\end" in text):
@@ -71,8 +74,8 @@ def undressed(text: str) -> str:
     if "~~" in text or "</" in text:
         text = _STRUCK.sub(" ", text)
     if text[:1] in "*_ " and ("*" in text or "_" in text):
-        found = _EMPHASIS.fullmatch(text)
-        text = found[2] + found[3] if found else text
+        emphasis = _EMPHASIS.fullmatch(text)
+        text = emphasis[2] + emphasis[3] if emphasis else text
     if "\\" in text:
         text = _TEXT_JOINT.sub(_joint, text)
     if not lacks(text, _FOREIGN):

@@ -1,4 +1,4 @@
-"""One walk over an expression for every kind of number: the field says what a number is."""
+"""Evaluates expressions over any kind of number: a `Field` supplies the arithmetic."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Undefined(Exception):
 
 
 class Unsupported(Exception):
-    """This field can't say; another rung may."""
+    """This field can't evaluate the expression; another rung may."""
 
 
 class Field(Protocol):
-    """Arithmetic for one rung. `cost` is in units of the budget, an operation."""
+    """Arithmetic of one rung."""
 
-    cost: int
-    heavy: int  # ... and what a function or a power costs beside
+    cost: int  # units of the budget per operation
+    heavy: int  # further units per function or power
 
     def number(self, value: Fraction) -> Value: ...
     def constant(self, name: str) -> Value: ...
@@ -57,7 +57,7 @@ class Matrix:
 
 
 class Walk:
-    """Evaluates nodes in `field`, with the free symbols given by `point`."""
+    """Evaluates nodes in `field`; `point` returns the value of a free symbol."""
 
     def __init__(self, field: Field, point: Callable[[str], Value], budget: Budget) -> None:
         self.field = field
@@ -66,7 +66,7 @@ class Walk:
         self.bound: dict[str, Value] = {}
 
     def value(self, node: Node) -> Value:
-        """Raises Undefined, Unsupported or TooHard."""
+        """Returns the value of a node. Raises Undefined, Unsupported or TooHard."""
         self.budget.spend(self.field.cost)
         field = self.field
         match node.op:
@@ -167,7 +167,7 @@ class Walk:
         return value if (row + column) % 2 == 0 else self.field.mul(self.field.number(Fraction(-1)), value)
 
     def determinant(self, a: Matrix) -> Value:
-        """By the first row; for at most 6 x 6."""
+        """Returns the determinant, expanded by the first row. Raises Undefined if not square or larger than 6 x 6."""
         if a.rows != a.columns or a.rows > 6:
             raise Undefined
         self.budget.spend(a.rows * self.field.cost)
@@ -244,18 +244,18 @@ class Walk:
         return total
 
     def whole(self, node: Node) -> int | None:
-        """The node as an integer, its symbols by the point if the point holds plain integers."""
-        found = rational(node)
-        if found is None:
+        """Returns the node as an integer below 10^6 in size, else None; symbols need a point with integer values."""
+        value = rational(node)
+        if value is None:
             integers: Callable[[str], int] | None = getattr(self.point, "integer", None)
             if integers is None:
                 return None
             self.budget.spend(15)
-            found = rational(substitute(node, {name: number(integers(name)) for name in symbols(node)}))
-        return found.numerator if found is not None and found.denominator == 1 and abs(found) < 10**6 else None
+            value = rational(substitute(node, {name: number(integers(name)) for name in symbols(node)}))
+        return value.numerator if value is not None and value.denominator == 1 and abs(value) < 10**6 else None
 
 
 def seed(*parts: object) -> int:
-    """A fixed 62-bit number out of anything printable; the same in every process."""
+    """Hashes printable objects to a 62-bit number that is the same in every process."""
     text = "\x1f".join(map(str, parts)).encode()
     return (zlib.crc32(text) << 30) ^ zlib.crc32(b"r1" + text[::-1])

@@ -1,9 +1,10 @@
-"""Exact rational values of constant expressions, with the size of every result estimated before it is made."""
+"""Exact rational values of constant expressions; the size of each result is estimated before it is computed."""
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 from verifiers.mathexpr.limits import MAX_BITS, MAX_TERMS, spend
@@ -11,7 +12,7 @@ from verifiers.mathexpr.nodes import Node, has_op, number, substitute, symbols
 
 
 def rational(node: Node) -> Fraction | None:
-    """The value if it is rational and of at most MAX_BITS bits, else None (irrational, symbolic, too big)."""
+    """Returns the value if it is rational with at most MAX_BITS bits, else None. Raises TooHard."""
     if node.op == "num":
         return node.value if isinstance(node.value, Fraction) else None
     if symbols(node):
@@ -30,17 +31,9 @@ def _value(node: Node) -> Fraction | None:
             return Fraction(int(*node.value))
         case "add" | "mul":
             return _folded(node)
-        case "neg":
+        case "neg" | "percent" | "abs" | "conj":
             inner = _value(node.args[0])
-            return None if inner is None else -inner
-        case "percent":
-            inner = _value(node.args[0])
-            return None if inner is None else inner / 100
-        case "abs":
-            inner = _value(node.args[0])
-            return None if inner is None else abs(inner)
-        case "conj":
-            return _value(node.args[0])
+            return None if inner is None else _UNARY[node.op](inner)
         case "div":
             top = _value(node.args[0])
             bottom = None if top is None else _value(node.args[1])
@@ -54,12 +47,17 @@ def _value(node: Node) -> Fraction | None:
     return None
 
 
+_UNARY: dict[str, Callable[[Fraction], Fraction]] = {
+    "neg": lambda value: -value, "percent": lambda value: value / 100, "abs": abs, "conj": lambda value: value,
+}  # fmt: skip
+
+
 def _bits(value: Fraction) -> int:
     return value.numerator.bit_length() + value.denominator.bit_length()
 
 
 def _small(*values: Fraction) -> bool:
-    """Can they be put together? What that costs, which grows with the square of their length, is spent."""
+    """Returns whether an operation on the values stays small; spends its cost, quadratic in their length."""
     bits = sum(map(_bits, values))
     if bits > MAX_BITS:
         return False
@@ -102,7 +100,7 @@ def _power(node: Node) -> Fraction | None:
 
 
 def exact_root(value: Fraction, degree: int) -> Fraction | None:
-    """The rational root of a non-negative rational, if it has one."""
+    """Returns the root of a non-negative rational if the root is rational, else None."""
     top, bottom = _integer_root(value.numerator, degree), _integer_root(value.denominator, degree)
     return None if top is None or bottom is None else Fraction(top, bottom)
 
@@ -127,58 +125,52 @@ def _integer_root(value: int, degree: int) -> int | None:
 
 
 def integer(value: Fraction | None, most: int) -> int | None:
-    """The value as an integer from 0 to `most`."""
+    """Returns the value as an integer if it is one from 0 to `most`, else None."""
     return value.numerator if value is not None and value.denominator == 1 and 0 <= value <= most else None
 
 
-@functools.lru_cache(maxsize=64)
-def _factorial(count: int) -> int:
-    return math.factorial(count)
-
-
-@functools.lru_cache(maxsize=64)
-def _binomial(n: int, k: int) -> int:
-    return math.comb(n, k)
+_factorial = functools.lru_cache(maxsize=64)(math.factorial)
+_binomial = functools.lru_cache(maxsize=64)(math.comb)
 
 
 def _function(node: Node) -> Fraction | None:
-    found: list[Fraction] = []
+    values: list[Fraction] = []
     for arg in node.args:
         value = _value(arg)
         if value is None:
             return None
-        found.append(value)
+        values.append(value)
     if node.op == "fact":
-        count = integer(found[0], 1000)
+        count = integer(values[0], 1000)
         return None if count is None else Fraction(_factorial(count))
     if node.op == "binom":
-        n, k = integer(found[0], 2000), integer(found[1], 2000)
+        n, k = integer(values[0], 2000), integer(values[1], 2000)
         return None if n is None or k is None else Fraction(_binomial(n, k))
     if node.op == "root":
-        degree = integer(found[1], 64)
-        if not degree or (found[0] < 0 and degree % 2 == 0):
+        degree = integer(values[1], 64)
+        if not degree or (values[0] < 0 and degree % 2 == 0):
             return None
-        root = exact_root(abs(found[0]), degree)
-        return None if root is None else root if found[0] >= 0 else -root
+        root = exact_root(abs(values[0]), degree)
+        return None if root is None else root if values[0] >= 0 else -root
     match node.value:
         case "sqrt":
-            return exact_root(found[0], 2) if found[0] >= 0 else None
+            return exact_root(values[0], 2) if values[0] >= 0 else None
         case "floor":
-            return Fraction(math.floor(found[0]))
+            return Fraction(math.floor(values[0]))
         case "ceil":
-            return Fraction(math.ceil(found[0]))
+            return Fraction(math.ceil(values[0]))
         case "min":
-            return min(found) if _small(*found) else None
+            return min(values) if _small(*values) else None
         case "max":
-            return max(found) if _small(*found) else None
-        case "mod" if found[1]:
-            return found[0] % found[1] if _small(*found) else None
+            return max(values) if _small(*values) else None
+        case "mod" if values[1]:
+            return values[0] % values[1] if _small(*values) else None
         case "gcd" | "lcm":
-            if all(value.denominator == 1 for value in found) and _small(*found):
+            if all(value.denominator == 1 for value in values) and _small(*values):
                 combine = math.gcd if node.value == "gcd" else math.lcm
-                return Fraction(combine(*(value.numerator for value in found)))
+                return Fraction(combine(*(value.numerator for value in values)))
         case "re":
-            return found[0]
+            return values[0]
     return None
 
 

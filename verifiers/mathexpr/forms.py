@@ -1,4 +1,4 @@
-"""Answers that are recognised as a whole by their wording: choices, yes and no, no solution, times, dates, words."""
+"""Recognises answers by their whole wording: choices, yes and no, no solution, times, dates, numbers in words."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import itertools
 import re
 
 from verifiers.extract.wordings import ALL_REALS, NO_SOLUTION, TRUTHS
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.answers import Answer, Piece
 from verifiers.mathexpr.nodes import INFINITY, Node, number
 from verifiers.mathexpr.number_words import number_in_words
 
-_TEXT_COMMAND = re.compile(
+_TEXT_COMMAND = lazy_pattern(
     r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|hbox|math(?:rm|bf|it|sf)|operatorname|emph)\s*(?=\{)"
 )
-_WORD = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)?|[<>=+*/^|%]|(?<=\d)!|(?<![^\W_])-(?=\s?[\d.])")  # a hyphen joins words
+_WORD = lazy_pattern(
+    r"[^\W\d_]+|\d+(?:\.\d+)?|[<>=+*/^|%]|(?<=\d)!|(?<![^\W_])-(?=\s?[\d.])"
+)  # a hyphen within words is no minus
 _ARTICLES = frozenset(["a", "an", "the"])
-_EMPTY = re.compile(
+_EMPTY = lazy_pattern(
     r"(?:there (?:is|are|exists?) )?(?:no|zero) (?:such |real |integer |integral |positive |valid |possible )*"
     r"(?:solutions?|"
     r"roots?|values?|answers?|functions?|pairs?|triples?|integers?|numbers?|intersections?)(?: (?:exists?|in (?:the )?"
@@ -24,98 +27,80 @@ _EMPTY = re.compile(
     r"|o )?conjunto (?:vacio|vazio)"
     r"|(?:l)?insieme vuoto|пустое множество|空集合?|공집합|المجموعة الخالية|" + NO_SOLUTION
 )
-_UNDEFINED = re.compile(
+_UNDEFINED = lazy_pattern(
     r"(?:the )?(?:\w+ )?(?:does not exist|doesnt exist|dne|(?:is )?undefined|not defined|indeterminate)"
 )
-_ALL_REALS = re.compile(
+_ALL_REALS = lazy_pattern(
     r"(?:x (?:is|can be) )?(?:all|any|every) (?:reals?|real (?:numbers?|values?)(?: of [a-z])?|real [a-z])"
     r"|the real numbers|" + ALL_REALS
 )
 _TRUTHS = {"yes": "yes", "true": "yes", "no": "no", "false": "no", **TRUTHS}
-_SAID_FIRST = re.compile(r"\**([^\W\d_]{2,12}|[是对错])\**\s*[.,:;!—–，。、-]\**\s*(\S.*)", re.DOTALL)
-_PLAIN_LETTERS = re.compile(r"[*_]")
-_LIMITS = re.compile(
+_SAID_FIRST = lazy_pattern(r"\**([^\W\d_]{2,12}|[是对错])\**\s*[.,:;!—–，。、-]\**\s*(\S.*)", re.DOTALL)
+_PLAIN_LETTERS = lazy_pattern(r"[*_]")
+_LIMITS = lazy_pattern(
     r"\b(?:but|if|unless|only|except|maybe|perhaps|possibly|probably|or|wait|however|depends?|depending|although|though"
     r"|not really|not quite|when|whenever|provided|assuming|sometimes|wrong|incorrect|mistaken|sorry|i|we|you|let"
     r"|question"
     r"|problem|task|aber|wenn|falls|nur|oder|ich|wir|mais|si|seulement|ou|je|nous|pero|solo|sólo|o|yo|mas|se|ou|eu|ma|solo"
     r"|не|но|если|только|или|я)\b|[?？]|但|如果|只有|或|しかし|もし|我|하지만|만약|لكن|إذا",
     re.IGNORECASE,
-)  # of what follows a "Yes"
-_CHOICE = re.compile(r"\(\s*([A-Z])\s*\)|([A-J])|([A-J])[.):]|\[([A-J])\]|([A-J])\s*\(")
-_CHOICE_TEXT = re.compile(r"(?:\(\s*([A-J])\s*\)|([A-J])\s*[.):])\s*[:.]?\s*(\S.*)", re.DOTALL)
-_OTHER_OPTION = re.compile(r"(?:^|\s)\(?[A-J][).](?:\s|$)")
-_CHOICE_WORD = re.compile(
+)  # words after a "Yes" that may limit or revoke it
+_CHOICE = lazy_pattern(r"\(\s*([A-Z])\s*\)|([A-J])|([A-J])[.):]|\[([A-J])\]|([A-J])\s*\(")
+_CHOICE_TEXT = lazy_pattern(r"(?:\(\s*([A-J])\s*\)|([A-J])\s*[.):])\s*[:.]?\s*(\S.*)", re.DOTALL)
+_OTHER_OPTION = lazy_pattern(r"(?:^|\s)\(?[A-J][).](?:\s|$)")
+_CHOICE_WORD = lazy_pattern(
     r"(?:(?:the|la|el|a|o|il|le|die|der) )?(?:(?:correct )?(?:option|choice|answer|alternative|opcion|alternativa|letra"
     r"|respuesta|opcao|resposta|reponse|proposition|choix|opzione|risposta|antwort|вариант(?: ответа)?|الخيار|选项"
     r"|選択肢"
     r"|विकल्प)(?: is)?:?\s*|(?<=a )|(?<=l )|(?<=e )|(?<=r ))\(?([A-J])\)?(?: (?:sikki(?:dir)?|şıkkı(?:dır)?))?\.?",
     re.IGNORECASE,
 )  # "option B", "la opción B", "la B"
-_REMAINDER = re.compile(
+_REMAINDER = lazy_pattern(
     r"(\d+)\s*,?\s*(?:with |mit |avec |con |com |e |y |et |и |с )?(?:a |un |uno )?(?:r|rem|remainder|rest|reste"
     r"|resto|остаток|остатком"
     r"|余り?|餘|あまり|나머지)\.?(?: of| von| de| di)?\s*(\d+)"
 )
-_CLOCK = re.compile(
+_CLOCK = lazy_pattern(
     r"(\d{1,2})\s*[:h]\s*(\d{2})(?:\s*:\s*(\d{2}))?\s*(?:hours|hrs)?\s*([ap])?(?:\.?\s*m\.?)?", re.IGNORECASE
 )
-_HOUR = re.compile(
+_HOUR = lazy_pattern(
     r"(\d{1,2})\s*(?:o'?\s*clock)?\s*(?:([ap])\.?\s*m\.?|o'?\s*clock(?:\s*([ap])\.?\s*m\.?)?)", re.IGNORECASE
 )
-_CLOCK_EAST = re.compile(
+_CLOCK_EAST = lazy_pattern(
     r"(?:([上早]|凌晨|午前|오전)午?上?|(下午|晚上|午後|오후))?\s*(\d{1,2})\s*[時时点點시](?:\s*(\d{1,2})\s*(?:[分분]|minutes)|([半반])|[钟整])?"
 )
-_UHR = re.compile(r"(\d{1,2})(?:[.:](\d{2}))? uhr(?: (\d{1,2}))?")
-_MONTHS = {
-    name[:3]: index + 1
-    for index, name in enumerate(
-        [
-            "january",
-            "february",
-            "march",
-            "april",
-            "may",
-            "june",
-            "july",
-            "august",
-            "september",
-            "october",
-            "november",
-            "december",
-        ]
-    )
-}
+_UHR = lazy_pattern(r"(\d{1,2})(?:[.:](\d{2}))? uhr(?: (\d{1,2}))?")
+_MONTHS = {name: number for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
 _MONTH = (
     r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)\.?"
 )
 _DATES = (
-    re.compile(
+    lazy_pattern(
         rf"(?:(?P<w>\w+day),? )?(?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m>{_MONTH})(?:,? (?P<y>\d{{4}}))?"
     ),
-    re.compile(rf"(?:(?P<w>\w+day),? )?(?P<m>{_MONTH}) (?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<y>\d{{4}}))?"),
-    re.compile(r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})"),
-    re.compile(r"(?P<a>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<y>\d{4})"),
+    lazy_pattern(rf"(?:(?P<w>\w+day),? )?(?P<m>{_MONTH}) (?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<y>\d{{4}}))?"),
+    lazy_pattern(r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})"),
+    lazy_pattern(r"(?P<a>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<y>\d{4})"),
 )
-_DATED = re.compile(
+_DATED = lazy_pattern(
     r"((?:[^\W\d_]+ ){0,3}(?:date|day|time|deadline|arrival|departure|end|due|datum|uhrzeit|ankunft|abfahrt|fecha|hora"
     r"|data|horario|heure|date limite|ora|orario|tijd|tid|godzina|tarih|saat|дата|время|срок)): (.{3,40})"
 )  # "Due date: March 4"
-_OTHER_DATE = re.compile(
+_OTHER_DATE = lazy_pattern(
     r"\b(?:not?|wrong|false|old|incorrect|before|after|nicht|kein\w*|falsch\w*|no|pas|non|nie|не)\b"
 )
 
 
 def plain_words(text: str) -> str:
-    """The text without its dressing: `\\text{No solution.}` is "No solution"."""
+    """Returns the text without LaTeX commands and outer punctuation: `\\text{No solution.}` is "No solution"."""
     text = _TEXT_COMMAND.sub("", text)
     text = re.sub(r"\\[,;:! ]|[{}~]", " ", text)
     return " ".join(text.split()).strip(' .,;!"')
 
 
 def text_words(text: str) -> tuple[str, ...]:
-    """The words, numbers and signs that matter when two texts are compared."""
+    """Returns the words, numbers and signs by which two texts are compared: in lower case, without articles."""
     text = re.sub(r"\\(?=[A-Za-z])", " ", _TEXT_COMMAND.sub("", text)).casefold().replace("'", "")
     words = _WORD.findall(text)
     pairs = itertools.zip_longest(words, words[1:], fillvalue="")
@@ -123,7 +108,7 @@ def text_words(text: str) -> tuple[str, ...]:
 
 
 def _is_article(word: str, following: str) -> bool:
-    """An article stands before a word; a letter before anything else is a name."""
+    """Returns whether the word is an article; "a" is one only before a word, and otherwise a name."""
     return word in _ARTICLES and (word != "a" or len(following) > 1 or not following)
 
 
@@ -131,7 +116,7 @@ _NO_WORDING = ("\\frac", "\\sqrt", "\\left", "\\begin", "\\pi", "\\{")
 
 
 def whole_form(text: str) -> Answer | None:
-    """The answer if its wording as a whole is known, else None."""
+    """Returns the answer if the whole wording is known, else None."""
     if text.startswith(_NO_WORDING):
         return None
     plain = plain_words(text)
@@ -161,18 +146,20 @@ def whole_form(text: str) -> Answer | None:
     labelled = _DATED.fullmatch(lower) if ": " in lower else None
     if labelled and not _OTHER_DATE.search(labelled[1]):
         return _time(labelled[2]) or _date(labelled[2])
-    return _choice(plain) or _time(lower) or _date(lower) or _number_words(lower)
+    form = _choice(plain) or _time(lower) or _date(lower)
+    value = number_in_words(lower) if form is None else None
+    return form if value is None else Answer("scalar", number(value))
 
 
 def said_first(text: str) -> str:
-    """The "Yes" of "Yes, the lines are parallel."; "" where the rest could turn or limit it."""
-    found = _SAID_FIRST.fullmatch(text.strip())
-    if found is None or _LIMITS.search(found[2]):
+    """Returns the "Yes" of "Yes, the lines are parallel."; "" if the rest may limit or revoke it."""
+    match = _SAID_FIRST.fullmatch(text.strip())
+    if match is None or _LIMITS.search(match[2]):
         return ""
-    word = plain_words(_PLAIN_LETTERS.sub("", found[1])).casefold()
-    if _TRUTHS.get(word) is None or any(_TRUTHS.get(other) for other in re.findall(r"[^\W\d_]+", found[2].casefold())):
+    word = plain_words(_PLAIN_LETTERS.sub("", match[1])).casefold()
+    if _TRUTHS.get(word) is None or any(_TRUTHS.get(other) for other in re.findall(r"[^\W\d_]+", match[2].casefold())):
         return ""
-    return found[1]
+    return match[1]
 
 
 def _choice(plain: str) -> Answer | None:
@@ -188,19 +175,19 @@ def _choice(plain: str) -> Answer | None:
 def _time(lower: str) -> Answer | None:
     if lower in ("noon", "12 noon", "midnight", "12 midnight"):
         return Answer("clock", words=("12:00:00", "p" if "noon" in lower else "a"))
-    found = _CLOCK.fullmatch(lower)
-    if found:
-        hour, minute, second = int(found[1]), int(found[2]), int(found[3] or 0)
+    match = _CLOCK.fullmatch(lower)
+    if match:
+        hour, minute, second = int(match[1]), int(match[2]), int(match[3] or 0)
         if hour > 24 or minute > 59 or second > 59:
             return None
-        if found[3] and not found[4] and not any(part.startswith("0") for part in found.groups()[1:3]):
+        if match[3] and not match[4] and not any(part.startswith("0") for part in match.groups()[1:3]):
             return None  # 7:18:16 is a ratio, 7:08:16 a time
-        parts = [part for part in (found[1], found[2], found[3]) if part]
-        ratio = () if found[4] else tuple(_plain(int(part)) for part in parts)
-        return Answer("clock", words=(f"{hour}:{minute:02}:{second:02}", (found[4] or "").lower()), items=ratio)
-    found = _HOUR.fullmatch(lower)
-    if found and 0 < int(found[1]) <= 12:
-        return Answer("clock", words=(f"{int(found[1])}:00:00", (found[2] or found[3] or "").lower()))
+        parts = [part for part in (match[1], match[2], match[3]) if part]
+        ratio = () if match[4] else tuple(Answer("scalar", number(int(part))) for part in parts)
+        return Answer("clock", words=(f"{hour}:{minute:02}:{second:02}", (match[4] or "").lower()), items=ratio)
+    match = _HOUR.fullmatch(lower)
+    if match and 0 < int(match[1]) <= 12:
+        return Answer("clock", words=(f"{int(match[1])}:00:00", (match[2] or match[3] or "").lower()))
     east, uhr = _CLOCK_EAST.fullmatch(lower), _UHR.fullmatch(lower)
     if east or uhr:
         hour = int(east[3] if east else uhr[1] if uhr else 0)
@@ -210,18 +197,14 @@ def _time(lower: str) -> Answer | None:
     return None
 
 
-def _plain(value: int) -> Answer:
-    return Answer("scalar", number(value))
-
-
 def _date(lower: str) -> Answer | None:
     for pattern in _DATES:
-        found = pattern.fullmatch(lower)
-        if not found:
+        match = pattern.fullmatch(lower)
+        if not match:
             continue
-        parts = found.groupdict()
+        parts = match.groupdict()
         year = parts.get("y") or ""
-        if "a" in parts:  # day and month in the order of one country or the other
+        if "a" in parts:  # day and month in either order
             a, b = int(parts["a"]), int(parts["b"])
             readings = [(m, d) for m, d in ((a, b), (b, a)) if 1 <= m <= 12 and 1 <= d <= 31]
         else:
@@ -234,9 +217,3 @@ def _date(lower: str) -> Answer | None:
             words = tuple(dict.fromkeys(f"{year}-{m}-{d}" for m, d in readings))
             return Answer("date", words=words, label=(weekday,) if weekday else ())
     return None
-
-
-def _number_words(lower: str) -> Answer | None:
-    """ "twenty-one", "two hundred and five", "minus three", "three quarters"."""
-    found = number_in_words(lower)
-    return None if found is None else Answer("scalar", number(found))

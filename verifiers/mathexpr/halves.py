@@ -1,43 +1,43 @@
-"""Quantities with a half: "a litre and a half", "zweieinhalb Stunden", "una hora y media", полтора литра, 一个半小时.
+"""Reads quantities with a half: "a litre and a half", "zweieinhalb Stunden", "una hora y media", 一个半小时.
 
-Spelled without accents and in lower case, as cleaned texts are.
+The words below are in lower case and without accents, as in cleaned texts.
 """
 
 from __future__ import annotations
 
 import functools
-import re
 from fractions import Fraction
 
 from verifiers.extract.numerals import in_characters, numerals
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.units.reading import Unit, atoms, read_unit, without_accents
 
 _LONGEST = 60
 _PARTS = {"half": Fraction(1, 2), "quarter": Fraction(1, 4), "three": Fraction(3, 4)}
-_ADDED = {  # how a language adds a half (or quarters) to what is counted
+_ADDED = {  # how a language adds a half (or quarters) to a count
     "en": r"and (?:a |one )?(half|quarter|three quarters)", "es": "y medi[oa]", "fr": "et demie?", "pt": "e mei[oa]",
     "it": "e mezz[oa]", "nl": "en een hal(?:f|ve)", "sv": "och en halv|och ett halvt", "pl": "i poł",
     "ru": "с половиной", "tr": "bucuk", "vi": "ruoi", "ar": "و ?نصف", "id": "setengah",
 }  # fmt: skip
-_ADDING = re.compile(
+_ADDING = lazy_pattern(
     "|".join(rf"(?P<{code}>{words})" for code, words in _ADDED.items()).join((r"(?<!\w)(?:", r")(?!\w)"))
 )
-_ONE = re.compile(
+_ONE = lazy_pattern(
     r"(?:anderthalbe?[nr]?|eineinhalb|einundeinhalb|anderhalve?|полтора|полторы|połtora|połtorej|півтора|півтори) (.+)"
 )
-_HALF_A = re.compile(
+_HALF_A = lazy_pattern(
     r"(?:half an?|(?:a|one) half|half of an?|eine? halbe[rns]?|einen halben|une? demie?[ -]|medi[oa]|mezz[oa]|mezz'"
     r"|mei[oa]|een hal(?:f|ve)|en halv|ett halvt|poł|yarım|nua|نصف|setengah|пол(?=[а-я]{4})) ?([^\W\d_]+)"
 )
-_QUARTERS_OF = re.compile(r"(a|one|three) (quarters?) of an? ([a-z]+)")
-_GERMAN = re.compile(r"([a-z]{3,9}?)(?:und)?einhalb (.+)")
-_EAST = re.compile(
+_QUARTERS_OF = lazy_pattern(r"(a|one|three) (quarters?) of an? ([a-z]+)")
+_GERMAN = lazy_pattern(r"([a-z]{3,9}?)(?:und)?einhalb (.+)")
+_EAST = lazy_pattern(
     r"(\d{1,4}|[一二两兩三四五六七八九十]{1,3})(?:[个個]半([^\W\d_]+)|[个個]?([^\W\d_]{1,3}?)\s?[半반])|[半반][个個]?\s?([^\W\d_]{1,3})"
 )
 
 
 def quantity_with_half(text: str) -> tuple[Fraction, Unit] | None:
-    """The amount and the unit that the whole text is; None for anything else."""
+    """Returns (amount, unit) if the whole text is such a quantity, else None."""
     lower = " ".join(text.casefold().split())
     if len(lower) > _LONGEST:
         return None
@@ -46,9 +46,9 @@ def quantity_with_half(text: str) -> tuple[Fraction, Unit] | None:
         count = 0 if east[1] is None else int(east[1]) if east[1].isdigit() else in_characters(east[1])
         return None if count is None else _of(count + Fraction(1, 2), east[2] or east[3] or east[4])
     for pattern, amount in ((_ONE, Fraction(3, 2)), (_HALF_A, Fraction(1, 2))):
-        found = pattern.fullmatch(lower)
-        if found:
-            return _of(amount, found[1])
+        match = pattern.fullmatch(lower)
+        if match:
+            return _of(amount, match[1])
     quarters = _QUARTERS_OF.fullmatch(lower)
     if quarters and (quarters[1] == "three") == quarters[2].endswith("s"):
         return _of(_PARTS["three" if quarters[1] == "three" else "quarter"], quarters[3])
@@ -64,7 +64,7 @@ def quantity_with_half(text: str) -> tuple[Fraction, Unit] | None:
         before = f"1 {before}"
     count_word, _, unit = before.partition(" ")
     if bool(unit) == bool(after):
-        return None  # the unit stands before the half or after it
+        return None  # the unit is either before or after the half
     count = int(count_word) if count_word.isdecimal() and len(count_word) < 7 else _counted(language).get(count_word)
     part = _PARTS[added[0][2].split()[0]] if language == "en" else Fraction(1, 2)
     return None if count is None else _of(count + part, unit or after)
@@ -72,9 +72,9 @@ def quantity_with_half(text: str) -> tuple[Fraction, Unit] | None:
 
 @functools.cache
 def _counted(language: str) -> dict[str, int]:
-    """The numerals up to twenty, as cleaned texts spell them, and the articles that count one."""
-    found = {without_accents(word): value for word, value in numerals(language).items() if 0 < value <= 20}
-    return {**found, "a": 1, "an": 1} if language == "en" else found
+    """Returns the numerals up to twenty, as in cleaned texts, and the articles that mean one."""
+    counts = {without_accents(word): value for word, value in numerals(language).items() if 0 < value <= 20}
+    return {**counts, "a": 1, "an": 1} if language == "en" else counts
 
 
 def _of(amount: Fraction, name: str) -> tuple[Fraction, Unit] | None:

@@ -1,7 +1,8 @@
-"""Evaluation in real and complex intervals: two values whose intervals are disjoint are certainly different."""
+"""Evaluation in real and complex intervals: values with disjoint intervals are certainly different."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -18,11 +19,11 @@ from verifiers.mathexpr.nodes import Node
 Real = Any  # an mpi: (lowest, highest), two mpf tuples
 _ZERO = (fzero, fzero)
 _ONE = (fone, fone)
-_MAX_MAGNITUDE = 300  # bits before the point of what goes into exp, sin, cos
+_MAX_MAGNITUDE = 300  # bits before the point of an argument of exp, sin, cos
 
 
 class Complex:
-    """A rectangle: the real part, and the imaginary part or None where the number is real for certain."""
+    """A rectangle: intervals of the real and the imaginary part; the latter is None if the number is certainly real."""
 
     __slots__ = ("im", "re")
 
@@ -40,7 +41,7 @@ def _of(pair: Any) -> Complex:
 
 
 def _sign(a: Real) -> int | None:
-    """-1, 0, 1, or None where the interval straddles zero."""
+    """Returns -1, 0, 1, or None if the interval contains zero and other numbers."""
     low, high = mpf_cmp(a[0], fzero), mpf_cmp(a[1], fzero)
     if low > 0:
         return 1
@@ -50,7 +51,7 @@ def _sign(a: Real) -> int | None:
 
 
 def _magnitude(a: Real) -> int:
-    """Bits before the point of the larger end."""
+    """Returns the number of bits before the point of the larger end."""
     return max((end[2] + end[3] for end in a if end[1]), default=-10_000)
 
 
@@ -59,7 +60,7 @@ class Intervals:
 
     def __init__(self, precision: int, *, certain: bool = False) -> None:
         self.precision = precision
-        self.certain = certain  # nothing unknown takes part
+        self.certain = certain  # no made-up values for unknowns
         self.cost, self.heavy = (3, 10) if precision < 300 else (10, 40)
 
     def number(self, value: Fraction) -> Complex:
@@ -158,7 +159,7 @@ class Intervals:
             sign = _sign(a.re)
             if sign == 0:
                 return a
-            if sign == -1:  # the real root of a negative number, as the radical sign means it
+            if sign == -1:  # the radical sign means the real root of a negative number
                 positive = self.root(Complex(mpi.mpi_neg(a.re)), degree, node)
                 return Complex(mpi.mpi_neg(positive.re))
         if exact == 2:
@@ -198,10 +199,10 @@ class Intervals:
         return Complex(mpi.mpi_neg(a.re), None if a.im is None else mpi.mpi_neg(a.im))
 
     def _one_minus_square(self, a: Complex) -> Complex:
-        found = self.add(Complex(_ONE), self._neg(self.mul(a, a)))
-        if found.im is None and _sign(found.re) is None and mpf_le(fzero, found.re[1]):
-            return Complex((fzero, found.re[1]))  # a is 1 or -1 up to rounding
-        return found
+        result = self.add(Complex(_ONE), self._neg(self.mul(a, a)))
+        if result.im is None and _sign(result.re) is None and mpf_le(fzero, result.re[1]):
+            return Complex((fzero, result.re[1]))  # a is 1 or -1 within rounding
+        return result
 
     def _asin(self, a: Complex) -> Complex:
         if a.im is None:
@@ -249,7 +250,7 @@ class Intervals:
         return int(low)
 
     def opaque(self, node: Node, walk: Walk) -> Complex:
-        """A fixed number for what only the modular rung can tell apart."""
+        """Returns a fixed number for a node that only the modular rung can distinguish from others."""
         if self.certain or node.op in ("prime", "star"):
             raise Unsupported(node.op)
         modular = Modular(0)
@@ -259,6 +260,7 @@ class Intervals:
 
 
 _FLOOR_BITS = 400
+_ordered = functools.cmp_to_key(mpf_cmp)
 
 
 def _real(value: Complex) -> Real:
@@ -268,7 +270,7 @@ def _real(value: Complex) -> Real:
 
 
 def _floor(field: Intervals, a: Complex, step: int) -> Complex:
-    if _magnitude(_real(a)) > _FLOOR_BITS:  # its digits would be written out
+    if _magnitude(_real(a)) > _FLOOR_BITS:  # floor would compute all its digits
         raise Undefined
     low, high = (to_int(mpf_floor(end, _FLOOR_BITS)) for end in _real(a))
     if low != high:
@@ -286,16 +288,8 @@ def _extreme(a: list[Complex], largest: bool) -> Complex:
         elif mpf_le(other[1], best[0]):
             best = best if largest else other
         else:
-            best = (min(best[0], other[0], key=_Ordered), max(best[1], other[1], key=_Ordered))
+            best = (min(best[0], other[0], key=_ordered), max(best[1], other[1], key=_ordered))
     return Complex(best)
-
-
-class _Ordered:
-    def __init__(self, end: Any) -> None:
-        self.end = end
-
-    def __lt__(self, other: _Ordered) -> bool:
-        return bool(mpf_cmp(self.end, other.end) < 0)
 
 
 def _sgn(field: Intervals, a: Complex) -> Complex:
@@ -306,7 +300,7 @@ def _sgn(field: Intervals, a: Complex) -> Complex:
 
 
 def _half_of_sum(field: Intervals, a: Complex, sign: int) -> Complex:
-    """cosh (sign 1) and sinh (sign -1)."""
+    """Returns cosh (sign 1) or sinh (sign -1) of a."""
     up, down = field.exp(a), field.exp(field._neg(a))
     return field.mul(field.number(Fraction(1, 2)), field.add(up, down if sign == 1 else field._neg(down)))
 
@@ -397,7 +391,7 @@ _FUNCTIONS: dict[str, Callable[[Intervals, list[Complex], Node], Complex]] = {
 
 
 def same(a: Value, b: Value, precision: int) -> bool | None:
-    """False: certainly different. True: equal to half the precision. None: the intervals are too wide to say."""
+    """Returns False if certainly different, True if equal to half the precision, None if the intervals are too wide."""
     if not isinstance(a, Complex) or not isinstance(b, Complex):
         if isinstance(a, Complex) or isinstance(b, Complex) or (a.rows, a.columns) != (b.rows, b.columns):
             return False
@@ -407,7 +401,7 @@ def same(a: Value, b: Value, precision: int) -> bool | None:
     if any(mpi.mpi_lt(x, y) or mpi.mpi_lt(y, x) for x, y in parts):
         return False
     size = max(_magnitude(a.re), _magnitude(b.re), _magnitude(a.im or _ZERO), _magnitude(b.im or _ZERO))
-    least = 32 - precision // 2  # below it only zero is left; sine and cosine lose a few bits there
+    least = 32 - precision // 2  # smaller values count as zero; sine and cosine lose a few bits there
     narrow = all(_width(x) < max(size, least) - precision // 2 for pair in parts for x in pair)
     return True if narrow else None
 
@@ -420,26 +414,26 @@ def _width(a: Real) -> int:
 def evaluate(
     node: Node, point: Callable[[str], Complex], precision: int, budget: Budget, *, certain: bool = False
 ) -> Value:
-    """The node's interval. Raises Undefined, Unsupported or TooHard.
+    """Returns the node's interval, of `precision` bits. Raises Undefined, Unsupported or TooHard.
 
     Args:
-        certain: an integral or an unknown function is Unsupported, and no number is made up for it.
+        certain: raise Unsupported for an integral or an unknown function, instead of using a made-up number.
     """
     try:
         return Walk(Intervals(precision, certain=certain), point, budget).value(node)
-    except (ValueError, ZeroDivisionError, NotImplementedError) as error:  # what mpmath says of its own limits
+    except (ValueError, ZeroDivisionError, NotImplementedError) as error:  # mpmath's own limits
         raise Undefined from error
     except (OverflowError, MemoryError) as error:
         raise TooHard(str(error)) from error
 
 
 def at_most(a: Complex, b: Complex) -> bool:
-    """a <= b, up to the rounding of the ends."""
+    """Returns whether a <= b, up to the rounding of the ends."""
     return bool(mpf_le(a.re[0], b.re[1]))
 
 
 def compared(a: Complex, b: Complex) -> int | None:
-    """-1 or 1 where two reals are certainly apart."""
+    """Returns -1 or 1 if two reals certainly differ, else None."""
     if mpi.mpi_lt(a.re, b.re):
         return -1
     return 1 if mpi.mpi_lt(b.re, a.re) else None

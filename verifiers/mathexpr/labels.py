@@ -1,4 +1,4 @@
-"""What the left side of an equation names: x, f(x), f(3), AB, cos A, a : b, A ∩ B, P(A ∪ B)."""
+"""Names of quantities on the left of an equation: x, f(x), f(3), AB, cos A, a : b, A ∩ B, P(A ∪ B)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MEASURES = frozenset({"max", "min", "sup", "inf", "deg", "dim"})
 
 
 def name_of(node: Node) -> tuple[str, tuple[str, ...]]:
-    """x of "x = ...", f and its variables of "f(x) = ...", "" for anything else."""
+    """Returns (name, variables): ("x", ()) for "x = ...", ("f", ("x",)) for "f(x) = ...", ("", ()) for no name."""
     if node.op == "sym":
         base = node.value
         if "_{" in base and base.endswith("}") and len(base.partition("_{")[2]) == 2:
@@ -21,7 +21,7 @@ def name_of(node: Node) -> tuple[str, tuple[str, ...]]:
     if node.op == "apply":
         return _applied(node)
     if node.op == "mul" and len(node.args) == 2 and all(arg.op == "sym" for arg in node.args):
-        first, second = node.args  # S(n) = ..., read as a product where S is no known function name
+        first, second = node.args  # S(n) = ... is parsed as a product if S is no known function name
         if first.value.isupper() and second.value.islower() and len(second.value) == 1:
             return first.value, (second.value,)
     segment = _segment(node)
@@ -38,12 +38,12 @@ def name_of(node: Node) -> tuple[str, tuple[str, ...]]:
     if node.op == "fn" and node.value in _MEASURES and len(node.args) == 1 and node.args[0].op in ("sym", "apply"):
         return f"{node.value} {spelled(node.args[0])}", ()
     if node.op in ("abs", "conj", "fn") and inside and all(map(_is_quantity, inside)):
-        return f"{node.value or node.op} {' '.join(sorted(inside))}", ()  # |v|, cos A: what is named is a quantity
+        return f"{node.value or node.op} {' '.join(sorted(inside))}", ()  # |v|, cos A
     return "", ()
 
 
 def _applied(node: Node) -> tuple[str, tuple[str, ...]]:
-    """f(x) is a function of x; f(3) is a value, P(A) a probability."""
+    """Names an applied function: f(x) is a function of x, f(3) a value, P(A) a probability."""
     names = [arg.value for arg in node.args if arg.op == "sym" and not arg.value.isupper()]
     if len(names) == len(node.args):
         return node.value, tuple(names)
@@ -56,7 +56,7 @@ def _applied(node: Node) -> tuple[str, tuple[str, ...]]:
 
 
 def set_name(node: Node) -> str:
-    """A name for what unions, intersections, differences and complements make of sets named by a capital; or ""."""
+    """Returns a name for unions, intersections, differences and complements of sets with capital names, or ""."""
     if node.op == "abs" and len(node.args) == 1:
         inner = set_name(node.args[0])
         return f"abs {inner}" if inner else ""
@@ -82,7 +82,7 @@ def set_name(node: Node) -> str:
 
 
 def difference_name(node: Node) -> str:
-    """A - B, where a set follows."""
+    """Returns the set name of a difference A - B of two capitals, or ""."""
     first, *rest = node.args
     if len(rest) != 1 or rest[0].op != "neg" or not _is_point(first) or not _is_point(rest[0].args[0]):
         return ""
@@ -90,20 +90,20 @@ def difference_name(node: Node) -> str:
 
 
 def _event(node: Node) -> str:
-    """A random variable beside a bound."""
+    """Returns the name of an event such as X <= 2, or ""."""
     if node.op != "chain" or not all(_is_point(arg) or not symbols(arg) for arg in node.args):
         return ""
     return " ".join((*map(spelled, node.args), *node.value))
 
 
 def spelled(node: Node) -> str:
-    """One name for an argument or a constant, however it is written."""
-    found = normal(node)
-    return str(found.value) if found.op in ("num", "sym") else repr(found)
+    """Returns a name for an argument or a constant that does not depend on its spelling."""
+    form = normal(node)
+    return str(form.value) if form.op in ("num", "sym") else repr(form)
 
 
 def _segment(node: Node) -> str:
-    """AB of AB, |AB| and the same with a bar: two points or more."""
+    """Returns the name of a segment or polygon (AB, |AB|, \\overline{AB}): its points sorted, or ""."""
     if node.op in ("abs", "conj") and len(node.args) == 1:
         node = node.args[0]
     if node.op != "mul" or len(node.args) > 4 or not all(_is_point(arg) for arg in node.args):
@@ -120,7 +120,7 @@ def _is_quantity(name: str) -> bool:
 
 
 def _ratio(node: Node) -> str:
-    """a : b : c of names, and the quotient of two lengths."""
+    """Returns the name of a ratio a : b : c of names or of a quotient of two lengths, or ""."""
     parts: list[Node] = []
     while node.op == "div" and node.value == ":":
         parts.insert(0, node.args[1])
@@ -135,7 +135,7 @@ def _ratio(node: Node) -> str:
 
 
 def occurs(name: Node, node: Node) -> bool:
-    """Does what was named stand in the node?"""
+    """Returns whether the named quantity occurs in the node."""
     if name.op == "sym":
         return name.value in symbols(node)
-    return any(found == name or (found.op == "apply" and found.value == name.value) for found in walk(node))
+    return any(part == name or (part.op == "apply" and part.value == name.value) for part in walk(node))

@@ -1,7 +1,7 @@
-"""Are two expressions equal? A ladder of rungs, cheap ones first; each settles what it can and hands on the rest.
+"""Decides whether two expressions are equal, by a ladder of rungs: the cheapest that can decide does.
 
-Normal form, exact rationals, values modulo primes, certified intervals, intervals at random exact points, and last what
-the gold's integrals, limits and infinite sums came to when it was read.
+The rungs: normal form, exact rationals, values modulo primes, certified intervals, intervals at random exact points,
+and last the values of the gold's integrals, limits and infinite sums, evaluated when the gold was read.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from verifiers.mathexpr.modular import fingerprint
 from verifiers.mathexpr.nodes import Node, has_op, is_calculus, symbols, unevaluated, walk
 from verifiers.mathexpr.normal import normal
 
-_LOW, _HIGH = 192, 1024  # bits: most differences show at the first; the second makes agreement convincing
+_LOW, _HIGH = 192, 1024  # bits: most differences show at the first precision; the second confirms agreement
 _POINTS, _AGREEMENTS = 16, 5
 _FUNCTION = frozenset({"fn"})
 _WHOLE = frozenset({"fact", "binom", "sum", "prod"})
 
 
 def equal(a: Node, b: Node, budget: Budget) -> bool:
-    """True if the expressions have the same value wherever both are defined. Raises TooHard."""
-    found = _equal(a, b, budget)
+    """Returns whether the expressions have the same value wherever both are defined. Raises TooHard."""
+    same = _equal(a, b, budget)
     has_function = has_op(a, _FUNCTION) or has_op(b, _FUNCTION)
     # A bare log is natural or decimal; both readings are tried.
-    if not found and has_function and _logs(a) | _logs(b) > {"log"}:
-        found = _equal(decimal_logs(a), decimal_logs(b), budget)
-    return found
+    if not same and has_function and _logs(a) | _logs(b) > {"log"}:
+        same = _equal(decimal_logs(a), decimal_logs(b), budget)
+    return same
 
 
 def _equal(a: Node, b: Node, budget: Budget) -> bool:
@@ -46,25 +46,25 @@ def _equal(a: Node, b: Node, budget: Budget) -> bool:
     exact = _modular(a, b, budget)
     if exact is not None:
         return budget.decided("modular", exact)
-    found = _sampled(a, b, budget) if names else _constants(a, b, budget)
-    if found is False and (has_op(a, OPAQUE) or has_op(b, OPAQUE) or unevaluated(a) or unevaluated(b)):
-        found = None  # unknowns took the place of integrals and the like: that they differ proves nothing
-    if found is not None:
-        return budget.decided("points" if names else "interval", found)
-    if budget.carried_out and (unevaluated(a) or unevaluated(b)):
-        first, second = _carried_out(a, budget), _carried_out(b, budget)
+    same = _sampled(a, b, budget) if names else _constants(a, b, budget)
+    if same is False and (has_op(a, OPAQUE) or has_op(b, OPAQUE) or unevaluated(a) or unevaluated(b)):
+        same = None  # integrals and the like were replaced by unknowns: a difference proves nothing
+    if same is not None:
+        return budget.decided("points" if names else "interval", same)
+    if budget.evaluated and (unevaluated(a) or unevaluated(b)):
+        first, second = _evaluated(a, budget), _evaluated(b, budget)
         if (first, second) != (a, b):
             return budget.decided("sympy", _equal(first, second, budget))
     return budget.decided("points" if names else "interval", False, "(undecided)")
 
 
-def _carried_out(node: Node, budget: Budget) -> Node:
-    """The node with what the gold's integrals and the like come to in their places."""
+def _evaluated(node: Node, budget: Budget) -> Node:
+    """Returns the node with the gold's integrals and the like replaced by their values."""
     if not unevaluated(node):
         return node
-    if is_calculus(node) and node in budget.carried_out:
-        return budget.carried_out[node]
-    return node.with_args(tuple([_carried_out(arg, budget) for arg in node.args]))
+    if is_calculus(node) and node in budget.evaluated:
+        return budget.evaluated[node]
+    return node.with_args(tuple([_evaluated(arg, budget) for arg in node.args]))
 
 
 def _modular(a: Node, b: Node, budget: Budget) -> bool | None:
@@ -89,9 +89,9 @@ def _constants(a: Node, b: Node, budget: Budget) -> bool | None:
             y = intervals.evaluate(b, _no_symbols, precision, budget)
         except (Undefined, Unsupported):
             return None
-        found = intervals.same(x, y, precision)
-        if found is False or (found and precision == _HIGH):
-            return found
+        same = intervals.same(x, y, precision)
+        if same is False or (same and precision == _HIGH):
+            return same
     return None
 
 
@@ -100,7 +100,7 @@ def _no_symbols(name: str) -> Complex:
 
 
 class Point:
-    """The `index`-th sampling point: an exact rational (or a small integer) for every name."""
+    """The `index`-th sampling point: gives each name an exact rational, or a small integer if `whole`."""
 
     def __init__(self, index: int, *, whole: bool, imaginary: bool) -> None:
         self.index = index
@@ -123,10 +123,10 @@ class Point:
         return 2 * share - 1
 
     def integer(self, name: str) -> int:
-        found = self.fraction(name)
-        if found.denominator != 1:
+        value = self.fraction(name)
+        if value.denominator != 1:
             raise Unsupported("a bound that is no integer")
-        return found.numerator
+        return value.numerator
 
     def __call__(self, name: str) -> Complex:
         real = self.field.number(self.fraction(name))
@@ -134,7 +134,7 @@ class Point:
 
 
 def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
-    """Compares at random points. Where both are real they must agree; complex values count only if nothing is real."""
+    """Compares at random points. Real values must agree; complex values count only if there are no real ones."""
     whole = has_op(a, _WHOLE) or has_op(b, _WHOLE) or _alternates(a) or _alternates(b)
     imaginary = _wants_complex(a) or _wants_complex(b)
     real = complex_same = complex_different = 0
@@ -147,14 +147,14 @@ def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
             continue
         except Unsupported:
             return None
-        found = intervals.same(x, y, _LOW)
-        if found is None:
+        same = intervals.same(x, y, _LOW)
+        if same is None:
             continue
         if imaginary or (_is_real(x) and _is_real(y)):
-            if not found:
+            if not same:
                 return False
             real += 1
-        elif found:
+        elif same:
             complex_same += 1
         else:
             complex_different += 1
@@ -168,8 +168,8 @@ def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
 
 
 def _wants_complex(node: Node) -> bool:
-    """Real points would not tell a number from its conjugate or its real part."""
-    return any(found.op == "conj" or (found.op == "fn" and found.value in ("re", "im")) for found in walk(node))
+    """Returns whether the node has a conjugate, real or imaginary part, which real points can't distinguish."""
+    return any(part.op == "conj" or (part.op == "fn" and part.value in ("re", "im")) for part in walk(node))
 
 
 def _is_real(value: object) -> bool:
@@ -178,24 +178,18 @@ def _is_real(value: object) -> bool:
 
 
 def _alternates(node: Node) -> bool:
-    """Does a power such as (-1)^n stand in it, which only integers make real?"""
-    return any(
-        found.op == "pow" and symbols(found.args[1]) and (rational(found.args[0]) or 0) < 0 for found in walk(node)
-    )
+    """Returns whether the node contains a power such as (-1)^n, which is real only at integers."""
+    return any(part.op == "pow" and symbols(part.args[1]) and (rational(part.args[0]) or 0) < 0 for part in walk(node))
 
 
 def _logs(node: Node) -> frozenset[str]:
-    return frozenset(
-        found.value for found in walk(node) if found.op == "fn" and found.value in ("log", "lg", "logb")
-    ) | (
-        frozenset({"ten"})
-        if Fraction(10) in {found.value for found in walk(node) if found.op == "num"}
-        else frozenset()
+    return frozenset(part.value for part in walk(node) if part.op == "fn" and part.value in ("log", "lg", "logb")) | (
+        frozenset({"ten"}) if Fraction(10) in {part.value for part in walk(node) if part.op == "num"} else frozenset()
     )
 
 
 def decimal_logs(node: Node) -> Node:
-    """The node with every bare log taken to the base ten."""
+    """Returns the node with every bare log as a logarithm to base ten."""
     args = tuple(map(decimal_logs, node.args))
     if node.op == "fn" and node.value == "log":
         return Node("fn", args, "lg")
@@ -203,8 +197,8 @@ def decimal_logs(node: Node) -> Node:
 
 
 def numeric_gap(a: Node, b: Node, most: Fraction, budget: Budget) -> bool:
-    """True if |a - b| <= most, for constants. Raises TooHard."""
-    a, b = _carried_out(a, budget), _carried_out(b, budget)
+    """Returns whether |a - b| <= most, for constants. Raises TooHard."""
+    a, b = _evaluated(a, budget), _evaluated(b, budget)
     x, y = rational(a), rational(b)
     if x is not None and y is not None:
         return budget.decided("rational", abs(x - y) <= most, f"within {float(most):.3g}" if most < 10**300 else "")
@@ -216,14 +210,14 @@ def numeric_gap(a: Node, b: Node, most: Fraction, budget: Budget) -> bool:
             return False
         minus = field.mul(y_value, field.number(Fraction(-1)))
         gap = field.absolute(field.add(x_value, minus))
-        found = intervals.at_most(gap, field.number(most))
+        within = intervals.at_most(gap, field.number(most))
     except (Undefined, Unsupported):
         return False
-    return budget.decided("interval", found, "within the last place")
+    return budget.decided("interval", within, "within the last place")
 
 
 def order(a: Node, b: Node, budget: Budget) -> int | None:
-    """-1, 0, 1 for constants that can be told apart or are equal; None otherwise. Infinities are ends."""
+    """Returns -1, 0 or 1 for the order of two constants, which may be infinite; None if it can't be decided."""
     ends = _infinite(a), _infinite(b)
     if ends != (0, 0):
         return (ends[0] > ends[1]) - (ends[0] < ends[1])
@@ -238,8 +232,8 @@ def order(a: Node, b: Node, budget: Budget) -> int | None:
         return None
     if not isinstance(first, Complex) or not isinstance(second, Complex) or first.im or second.im:
         return None
-    found = intervals.compared(first, second)
-    return 0 if found is None and _constants(a, b, budget) else found
+    sign = intervals.compared(first, second)
+    return 0 if sign is None and _constants(a, b, budget) else sign
 
 
 def _infinite(node: Node) -> int:

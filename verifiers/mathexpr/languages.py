@@ -1,10 +1,12 @@
-"""Numbers that other languages spell with words: scales, percentages and fractions."""
+"""Translates words of other languages in numbers to English: scales, percentages and fractions."""
 
 from __future__ import annotations
 
 import re
 
-# -- words right after a number, as the English ones that the reader of units knows
+from verifiers.lazy_pattern import lazy_pattern
+
+# -- words directly after a number; the keys are the English words that the reader of units knows
 _AFTER = {
     "hundred": "百 백",
     "thousand": "Tausend mille mil mila тысяча тысячи тысяч тыс 千 천 ألف آلاف",
@@ -21,26 +23,26 @@ _ENGLISH = {word.casefold(): english for english, words in _AFTER.items() for wo
 _UNSPACED = [word for word in _ENGLISH if "\u3000" <= word[0] <= "\ud7ff"]
 _SPACED = sorted((word for word in _ENGLISH if word not in _UNSPACED), key=len, reverse=True)
 _PERCENT = r"per cent|pct|pour ?cent|por ciento|por cento|per cento|في المئة|في المائة"
-_WORD = re.compile(
+_WORD = lazy_pattern(
     rf"(?<=\d)\s*(?P<text>\\text\s*\{{\s*)?(?:(?P<percent>{_PERCENT})|(?P<word>{'|'.join(_SPACED)}))(?![^\W_])\.?",
     re.IGNORECASE,
 )
 _CHARS = rf"(?:{'|'.join(_UNSPACED)})(?!分|[克米瓦卡焦帕])"  # 千克 is a kilogram
-_CHAR_RUN = re.compile(rf"(?<=\d)\s*(\\text\s*\{{\s*)?((?:{_CHARS})+)(?!\s*\d)")
-_ONE_CHAR = re.compile(_CHARS)
-_MINUS = re.compile(
+_CHAR_RUN = lazy_pattern(rf"(?<=\d)\s*(\\text\s*\{{\s*)?((?:{_CHARS})+)(?!\s*\d)")
+_ONE_CHAR = lazy_pattern(_CHARS)
+_MINUS = lazy_pattern(
     r"(?<![^\W\d_])(?:минус|menos|moins|meno|سالب|ناقص|마이너스|음수)\s+(?=\$?\d)|(?:负|負|マイナス|마이너스)\s*(?=\$?\d)",
     re.I,
 )
-_PER_HUNDRED = re.compile(r"百分之\s*(\d+(?:\.\d+)?)")
-_FRACTION = re.compile(r"(\d{1,9})\s*(?:分之|分の|분의)\s*(\d{1,9})")
+_PER_HUNDRED = lazy_pattern(r"百分之\s*(\d+(?:\.\d+)?)")
+_FRACTION = lazy_pattern(r"(\d{1,9})\s*(?:分之|分の|분의)\s*(\d{1,9})")
 
-# A text in ASCII that holds none of these words is left as it is.
+# An ASCII text without any of these words is returned unchanged.
 ASCII_WORDS = frozenset({*_ENGLISH, "per", "pct", "pour", "pourcent", "por", "menos", "moins", "meno"})
 
 
 def in_english(text: str) -> str:
-    """The text with such words after a number, and such fractions, in the spelling that is read."""
+    """Returns the text with these words and fractions in English or LaTeX."""
     if not text.isascii():
         text = _PER_HUNDRED.sub(r"\1\\%", text)
         text = _FRACTION.sub(r"\\frac{\2}{\1}", text)

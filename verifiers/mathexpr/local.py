@@ -1,11 +1,13 @@
-"""Numbers, money, dates and units as other countries write them, in the spelling that the reader knows.
+"""Rewrites numbers, money, dates and units of other countries in the spelling that the reader knows.
 
-Only what can mean nothing else: "1.234,56" and "2.500.000" are no decimals of English, "mètres carrés" no lengths.
+Only unambiguous ones: "1.234,56" and "2.500.000" can't be English decimals, "mètres carrés" can't be a length.
 """
 
 from __future__ import annotations
 
 import re
+
+from verifiers.lazy_pattern import lazy_pattern
 
 _LONGEST = 120  # characters of a number with its unit, or of a date
 _MONTHS = {
@@ -23,51 +25,37 @@ _MONTHS = {
     "December": "diciembre décembre dezembro dicembre dezember december декабря grudnia aralık",
 }
 _MONTH = {name: english for english, names in _MONTHS.items() for name in names.split()}
-_DATE = re.compile(
+_DATE = lazy_pattern(
     rf"(?<!\d)(\d{{1,2}})\.?(?:º|°)?\s+(?:de\s+)?({'|'.join(sorted(_MONTH, key=len, reverse=True))})(?![^\W\d_])"
     r"(?:\s+(?:de\s+)?(\d{4})(?!\d))?(?:\s+(?:года|г\.))?",
     re.IGNORECASE,
 )
-_EAST_DATE = re.compile(r"(?:(\d{4})\s?[年년]\s?)?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日号일]")
-_IN_TEXT = re.compile(r"\\text(?:rm|bf)?\s*\{([^{}]*)\}")
-_GROUPED_DECIMAL = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+),(\d{1,2})(?![\d.,])")
-_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.,]*\d)")
-_PERCENT_FIRST = re.compile(r"\s*(\$?)\s*\\?%\s?(\d+(?:[.,]\d+)?)\s*(\$?)[\s.]*")
-_REAIS = re.compile(r"R\s?\\?\$\s?(-?[\d.,]*\d)")
-_EURO_FIRST = re.compile(r"€(?:\s|\\[,;: ])*(\d{1,9}),(\d{2})(?![\d.,])")
-_REPEATED = re.compile(r"(?<![\d,.])(\d{1,9})(?:\{,\}|,)(?=\d{0,9}\\overline\s?\{)")
-_BRACKETS = re.compile(r"\\(?:left|right)\s*(?=[\[\]])")
-_SQUARE = re.compile(
+_EAST_DATE = lazy_pattern(r"(?:(\d{4})\s?[年년]\s?)?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日号일]")
+_IN_TEXT = lazy_pattern(r"\\text(?:rm|bf)?\s*\{([^{}]*)\}")
+_GROUPED_DECIMAL = lazy_pattern(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+),(\d{1,2})(?![\d.,])")
+_GROUPED = lazy_pattern(r"(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.,]*\d)")
+_PERCENT_FIRST = lazy_pattern(r"\s*(\$?)\s*\\?%\s?(\d+(?:[.,]\d+)?)\s*(\$?)[\s.]*")
+_REAIS = lazy_pattern(r"R\s?\\?\$\s?(-?[\d.,]*\d)")
+_EURO_FIRST = lazy_pattern(r"€(?:\s|\\[,;: ])*(\d{1,9}),(\d{2})(?![\d.,])")
+_REPEATED = lazy_pattern(r"(?<![\d,.])(\d{1,9})(?:\{,\}|,)(?=\d{0,9}\\overline\s?\{)")
+_BRACKETS = lazy_pattern(r"\\(?:left|right)\s*(?=[\[\]])")
+_SQUARE = lazy_pattern(
     r"((?:\w*m[eè]t\w+|\w*метр\w*|[cdkm]?m|[см]м|м|км))\s+(?:quadrat[ioe]|quadrado?s?|cuadrad[oa]s?|carrés?"
     r"|kwadrat\w*|в квадрате)"
     r"(?![^\W\d_])",
     re.IGNORECASE,
 )
-_SQUARE_FIRST = re.compile(r"(?:квадратн\w+|vierkante|kvadratiska?)\s+(?=\w*(?:метр|met))", re.IGNORECASE)
-_CUBIC = re.compile(r"(\w*m[eè]t\w+|[cdkm]?m)\s+(?:cubi|cubos|cúbicos|cubes)(?![^\W\d_])", re.IGNORECASE)
-_ZLOTY = re.compile(r"(?<=\d)\s*(?:\\text\{)?\s*zł(?:ot\w+)?(?![^\W\d_])\}?", re.IGNORECASE)
-_PER = re.compile(
+_SQUARE_FIRST = lazy_pattern(r"(?:квадратн\w+|vierkante|kvadratiska?)\s+(?=\w*(?:метр|met))", re.IGNORECASE)
+_CUBIC = lazy_pattern(r"(\w*m[eè]t\w+|[cdkm]?m)\s+(?:cubi|cubos|cúbicos|cubes)(?![^\W\d_])", re.IGNORECASE)
+_ZLOTY = lazy_pattern(r"(?<=\d)\s*(?:\\text\{)?\s*zł(?:ot\w+)?(?![^\W\d_])\}?", re.IGNORECASE)
+_PER = lazy_pattern(
     r"(?<=[^\W\d_])\s+(?:(?:por|par|pro|per|w|na|i|в|за|mỗi|một)\s+|all['’]\s?|al\s+)"
     r"(hora|heure|stunde|ora|godzinę|uur|timmen?|jam|giờ|час|segundo|seconde|sekundę?|sekunden|secondo|giây|detik"
     r"|секунду|minuto|minutę|minuut|minuten|minute|phút|menit|минуту)(?![^\W\d_])",
     re.IGNORECASE,
 )
-_TIMES = {
-    "h": "hour",
-    "u": "hour",
-    "t": "hour",
-    "j": "hour",
-    "d": "second",
-    "p": "minute",
-    "s": "second",
-    "о": "hour",
-    "ч": "hour",
-    "g": "hour",
-    "m": "minute",
-    "с": "second",
-    "м": "minute",
-}
-_SPEED = re.compile(
+_TIMES = {**dict.fromkeys("hutjочg", "hour"), **dict.fromkeys("pmм", "minute"), **dict.fromkeys("dsс", "second")}
+_SPEED = lazy_pattern(
     r"(?P<by>時速|时速|시속|每小时|毎時|매시|分速|분속|每分钟|毎分|秒速|초속|每秒|毎秒|saatte|dakikada|saniyede)\s?約?约?약?\s?"
     r"(?P<value>\d[\d.,]{0,20})\s?(?P<kilo>km|キロメートル|キロ|公里|千米|킬로미터|kilometre|)(?P<metre>m|メートル|米|미터|metre|)"
 )  # 時速60km
@@ -77,9 +65,9 @@ _HINDI = {
     "किमी/घंटा": "km/h", "किमी": "km", "मीटर": "m", "सेमी": "cm", "किग्रा": "kg", "ग्राम": "grams", "लीटर": "litres",
     "घंटे": "hours", "घंटा": "hour", "मिनट": "minutes", "रुपये": "rupees", "रुपए": "rupees", "प्रतिशत": "%",
 }  # fmt: skip
-_DEVANAGARI = re.compile("|".join(sorted(_HINDI, key=len, reverse=True)))
-# One sign or beginning of a word without which none of the above matches.
-_LOCAL = re.compile(
+_DEVANAGARI = lazy_pattern("|".join(sorted(_HINDI, key=len, reverse=True)))
+# A text without a match of this pattern matches none of the above.
+_LOCAL = lazy_pattern(
     r"\s(?:por|par|pro|per|al|w|na|i|в|за|mỗi|một)\s|[時时시每毎매速속]|saatte|dakikada|saniyede|\sall['’]|"
     r"%\s?\d|R\s?\\?\$|\d\.\d{3}[.,]|€(?:\s|\\.)*\d+,|\\overline|\\(?:left|right)\s*[\[\]]|[年월月\u0904-\u0939]|zł|[\u0430-\u044f]{2}"
     r"|\d\.?[\s{}~\\a-z]{0,8}\s(?:de\s)?[A-Za-zäéûşğ]{3,10}|[\s{][\s\w]{0,3}m[eè]t\w+\s\w|m\s+(?:quad|cuad|carr|kwad)",
@@ -88,13 +76,13 @@ _LOCAL = re.compile(
 
 
 def plain_spelling(text: str) -> str:
-    """The text with what other countries write otherwise as the reader knows it."""
+    """Returns the text with local spellings rewritten; long texts are returned unchanged."""
     if len(text) > _LONGEST or _LOCAL.search(text) is None:
         return text
-    text = _GROUPED_DECIMAL.sub(lambda found: f"{found[1].replace('.', '')}.{found[2]}", text)
+    text = _GROUPED_DECIMAL.sub(lambda match: f"{match[1].replace('.', '')}.{match[2]}", text)
     percent = _PERCENT_FIRST.fullmatch(text)
     text = f"{percent[1]}{percent[2]}\\%{percent[3]}" if percent else text
-    text = _REAIS.sub(lambda found: f"{_decimal_comma(found[1])} reais", text)
+    text = _REAIS.sub(lambda match: f"{_decimal_comma(match[1])} reais", text)
     text = _ZLOTY.sub(" PLN", text)
     text = _EURO_FIRST.sub(r"€\1.\2", text)
     text = _REPEATED.sub(r"\1.", text)
@@ -113,8 +101,8 @@ def plain_spelling(text: str) -> str:
     text = _SQUARE.sub(r"square \1", text)
     text = _SQUARE_FIRST.sub("square ", text)
     text = _CUBIC.sub(r"cubic \1", text)
-    text = _PER.sub(lambda found: f" per {'second' if found[1] == 'giây' else _TIMES[found[1][0].lower()]}", text)
-    return _DEVANAGARI.sub(lambda found: f" {_HINDI[found[0]]} ", text)
+    text = _PER.sub(lambda match: f" per {'second' if match[1] == 'giây' else _TIMES[match[1][0].lower()]}", text)
+    return _DEVANAGARI.sub(lambda match: f" {_HINDI[match[0]]} ", text)
 
 
 def _speed(match: re.Match[str]) -> str:
@@ -123,9 +111,9 @@ def _speed(match: re.Match[str]) -> str:
     return f"{match['value']} {'km' if match['kilo'] else 'm'} per {every}"
 
 
-def grouped_by_points(gold: str) -> str:
-    """A gold "2.500.000" as 2500000; an answer is read so where its language groups by points, or its gold does."""
-    return _GROUPED.sub(lambda found: found[0].replace(".", ""), gold)
+def grouped_by_points(text: str) -> str:
+    """Returns the text with a number such as "2.500.000" as 2500000."""
+    return _GROUPED.sub(lambda match: match[0].replace(".", ""), text)
 
 
 def _decimal_comma(number: str) -> str:

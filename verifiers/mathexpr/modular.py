@@ -1,7 +1,7 @@
 """Evaluation modulo large primes: exact on rational functions, whatever the size of their powers.
 
-What is no rational function (a sine, a root, an integral) becomes an unknown that depends only on the values of its
-arguments, so agreement still proves equality, up to a chance of about 2^-59 a prime; disagreement then proves nothing.
+Anything else (a sine, a root, an integral) becomes an unknown that depends only on the values of its arguments.
+Agreement then still proves equality, up to a chance of about 2^-59 per prime; disagreement proves nothing.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from verifiers.mathexpr.limits import Budget
 from verifiers.mathexpr.nodes import BINDERS, Node, digest
 from verifiers.mathexpr.normal import normal
 
-# A prime p with p % 4 == 1 and the chain of Carmichael functions below it: exponents are taken modulo the next one,
-# so that towers of powers are never built. And a square root of -1 modulo p.
+# A prime p with p % 4 == 1 and the chain of Carmichael functions below it; exponents are reduced modulo the next one,
+# so that towers of powers are never computed. Then a square root of -1 modulo p.
 CHAINS = (
     ((2305843009213594061, 2305843009213594060, 16261822307292900, 10423894705560, 6204215268, 13945932),
      997188453977385214),
@@ -43,7 +43,7 @@ class Modular:
     def __init__(self, which: int) -> None:
         self.chain, self.root = CHAINS[which]
         self.prime = self.chain[0]
-        self.guessed = False  # an unknown took the place of something: disagreement proves nothing
+        self.guessed = False  # an unknown was used: disagreement proves nothing
 
     def number(self, value: Fraction) -> int:
         bottom = value.denominator % self.prime
@@ -58,11 +58,11 @@ class Modular:
             return self.root
         if name in ("inf", "empty", "R", "Z", "N", "Q", "C", "top"):
             raise Unsupported(name)
-        self.guessed = True  # pi and e are taken as unknowns: no algebraic relation of theirs is missed
+        self.guessed = True  # pi and e become unknowns: they satisfy no known algebraic relation
         return self.hashed("const", name)
 
     def symbol(self, name: str) -> int:
-        """The value of a free symbol: a 31-bit integer, so that it can stand in exponents too."""
+        """Returns the value of a free symbol: a 31-bit integer, so that it can be an exponent too."""
         return seed("symbol", name) % (1 << 31) + 3
 
     def hashed(self, *parts: object) -> int:
@@ -94,7 +94,7 @@ class Modular:
         return self._unknown("pow", base, walk.value(exponent))
 
     def _exponent(self, node: Node, level: int, walk: Walk) -> int:
-        """An integer-valued expression modulo chain[level]."""
+        """Returns an integer-valued expression modulo chain[level]. Raises Unsupported."""
         walk.budget.spend(1)
         modulus = self.chain[level]
         match node.op:
@@ -118,7 +118,9 @@ class Modular:
                 if small is not None:
                     if small.denominator != 1 or small < 0:
                         raise Unsupported("exponent")
-                    exponent = small.numerator  # reduced if long: a power costs as much as its exponent has bits
+                    exponent = (
+                        small.numerator
+                    )  # reduced if long: the cost of a power grows with the bits of its exponent
                     return pow(base, exponent % below + 64 * below if exponent > 64 * below else exponent, modulus)
                 if _may_be_negative(node.args[1]):
                     raise Unsupported("exponent")
@@ -145,7 +147,7 @@ class Modular:
         return self.hashed(*parts)
 
     def opaque(self, node: Node, walk: Walk) -> int:
-        """An integral, a limit, an unknown function: known by its parts, a bound name by its place."""
+        """Returns an unknown for an integral, a limit or an unknown function, whatever its bound names."""
         parts: list[object] = [node.op]
         before = walk.bound
         if node.op in BINDERS and (node.op != "int" or len(node.args) > 1):
@@ -163,10 +165,10 @@ class Modular:
 
     def _part(self, node: Node, walk: Walk) -> object:
         try:
-            found = walk.value(node)
+            value = walk.value(node)
         except (Unsupported, Undefined):
             return digest(normal(node))
-        return found if isinstance(found, int) else tuple(found.cells)
+        return value if isinstance(value, int) else tuple(value.cells)
 
 
 def _may_be_negative(node: Node) -> bool:
@@ -174,12 +176,12 @@ def _may_be_negative(node: Node) -> bool:
 
 
 def fingerprint(node: Node, which: int, budget: Budget) -> tuple[Value, bool]:
-    """The value modulo a prime, and whether unknowns took part in it."""
+    """Returns the value modulo the `which`-th prime, and whether it involves unknowns. Raises as `Walk.value`."""
     field = Modular(which)
     walk = Walk(field, field.symbol, budget)
     return walk.value(node), field.guessed
 
 
 def small_seed(value: int) -> Fraction:
-    """A modest positive rational that stands for an unknown value in interval arithmetic."""
+    """Returns a positive rational of at most 4 that replaces an unknown value in interval arithmetic."""
     return Fraction(value % (1 << 40) + 1, 1 << 38)

@@ -1,4 +1,4 @@
-"""Names that mean nothing: bound variables, declared parameters, constants of integration."""
+"""Renames arbitrary names: bound variables, declared parameters, constants of integration."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from verifiers.units.reading import DEGREE
 
 
 def nodes_of(answer: Answer) -> list[Node]:
-    """The expressions of everything in the answer."""
-    found = [node for node in (answer.node, answer.also) if node is not None]
-    found += [end for piece in answer.pieces for end in (piece.low, piece.high)]
-    return found + [node for item in answer.items for node in nodes_of(item)]
+    """Returns all expressions in the answer."""
+    nodes = [node for node in (answer.node, answer.also) if node is not None]
+    nodes += [end for piece in answer.pieces for end in (piece.low, piece.high)]
+    return nodes + [node for item in answer.items for node in nodes_of(item)]
 
 
 def free(answer: Answer) -> frozenset[str]:
-    """The free symbols of everything in the answer."""
+    """Returns the free symbols of all expressions in the answer."""
     return frozenset().union(*map(symbols, nodes_of(answer)))
 
 
 def renamed(answer: Answer, names: dict[str, str]) -> Answer:
+    """Returns the answer with free symbols renamed."""
     return changed(
         answer,
         node=None if answer.node is None else rename(answer.node, names),
@@ -33,7 +34,7 @@ def renamed(answer: Answer, names: dict[str, str]) -> Answer:
 
 
 def aligned(gold: Answer, answer: Answer) -> Answer:
-    """The answer with its bound names turned into the gold's, where that can be done without capture."""
+    """Returns the answer with its bound names replaced by the gold's, where no free name is captured."""
     if answer.kind != gold.kind and {"scalar", "text"} == {answer.kind, gold.kind}:
         return answer
     ours, theirs = free(gold), free(answer)
@@ -52,7 +53,7 @@ def aligned(gold: Answer, answer: Answer) -> Answer:
 
 
 def captured(gold: Answer, answer: Answer) -> bool:
-    """f(t) = x^2 for f(x) = x^2: the gold's variable stands free where the answer's own variable should."""
+    """Returns whether the gold's variable is free in the answer, which has its own: f(t) = x^2 for f(x) = x^2."""
     if len(gold.bound) != len(answer.bound):
         return False
     wanted = [g for g, a in zip(gold.bound, answer.bound, strict=True) if g != a and g not in answer.bound]
@@ -70,18 +71,18 @@ def _free_to_rename(gold: Answer, answer: Answer, g: str, a: str) -> bool:
 
 
 def _is_period(answer: Answer, name: str) -> bool:
-    """Is it the n of "n pi" or "360 n degrees"? Families of solutions are named freely."""
+    """Returns whether the name is the n of "n pi" or "360 n degrees", which any letter may replace."""
     in_degrees = answer.unit is not None and answer.unit.dimension == DEGREE.dimension
     for node in nodes_of(answer):
-        for found in walk(node):
-            turns = in_degrees or any(part == PI or part.op == "deg" for part in walk(found))
-            if turns and found.op in ("mul", "div") and name in symbols(found):
+        for part in walk(node):
+            turns = in_degrees or any(inner == PI or inner.op == "deg" for inner in walk(part))
+            if turns and part.op in ("mul", "div") and name in symbols(part):
                 return True
     return False
 
 
 def _is_added_constant(answer: Answer, name: str) -> bool:
-    """Is it the C of "F(x) + C"?"""
+    """Returns whether the name is the C of "F(x) + C"."""
     node = answer.node
     if node is None or node.op != "add" or name[0] not in "CcKk":
         return False
@@ -89,7 +90,7 @@ def _is_added_constant(answer: Answer, name: str) -> bool:
 
 
 def names_clash(gold: Answer, answer: Answer) -> bool:
-    """Both are named, and differently: x = 5 is not y = 5. Functions may be spelled S_n or S(n), and y."""
+    """Returns whether both are named, and differently, as x = 5 and y = 5. S_n, S(n) and y name the same function."""
     if not gold.name or not answer.name or gold.kind != answer.kind:
         return False
     first, second = gold.name.casefold(), answer.name.casefold()

@@ -1,4 +1,4 @@
-"""Expression trees: the only form in which anything a model wrote is ever looked at."""
+"""Expression trees: the only form in which the text of a model is evaluated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from verifiers.mathexpr.limits import MAX_HEIGHT, MAX_NODES, TooHard, spend
 
 
 class Node:
-    """One operation over its arguments; never changed once made.
+    """One operation over its arguments; immutable by convention.
 
     `num` (value: Fraction), `dec` (value: (Fraction, half a unit of the last place)), `sym` (value: name),
     `const` (value: pi, e, i, inf, R, Z, ...), `add`, `mul`, `div`, `neg`, `pow`, `pm`/`mp` (value: sign), `fn` (value:
@@ -20,12 +20,12 @@ class Node:
     columns), `group` (value: its two brackets), `set`, `builder`, `union`, `minus_set`, `cap`, `chain` (value:
     relations), `ratio`, `base` (value: digits and base), `sum`, `prod`, `int`, `lim`, `deriv`, `prime`, `forall`.
 
-    No tree is higher than MAX_HEIGHT or larger than MAX_NODES: making it raises TooHard, so every recursion over a
-    tree is shallow and every walk short. What is asked of a node again and again is worked out once.
+    No tree is higher than MAX_HEIGHT or larger than MAX_NODES: constructing one raises TooHard, so every recursion over
+    a tree is shallow and every walk short. Free symbols, operations and digest of a node are computed once.
     """
 
     __slots__ = ("_digest", "_kinds", "_names", "args", "height", "op", "size", "value")
-    size: int  # nodes of the tree; one that stands in two places counts twice
+    size: int  # number of nodes; one that occurs twice counts twice
     height: int
 
     def __init__(self, op: str, args: tuple[Node, ...] = (), value: Any = None) -> None:
@@ -46,7 +46,7 @@ class Node:
         self.height = height
 
     def with_args(self, args: tuple[Node, ...]) -> Node:
-        """The same operation over other arguments."""
+        """Returns the same operation over other arguments."""
         return Node(self.op, args, self.value)
 
     def __eq__(self, other: object) -> bool:
@@ -63,71 +63,73 @@ class Node:
         return f"Node({self.op!r}, {self.args!r}, {self.value!r})"
 
 
-ZERO, ONE, MINUS_ONE = Node("num", (), Fraction(0)), Node("num", (), Fraction(1)), Node("num", (), Fraction(-1))
+MINUS_ONE = Node("num", (), Fraction(-1))
 PI, INFINITY = Node("const", (), "pi"), Node("const", (), "inf")
-BINDERS = frozenset({"sum", "prod", "lim", "int"})  # their first argument is the body, their value the bound name
+BINDERS = frozenset({"sum", "prod", "lim", "int"})  # the first argument is the body, the value the bound name
 CALCULUS = frozenset({"int", "lim", "deriv"})
 _CALCULUS = CALCULUS | {"sum", "prod"}
 _NOTHING: frozenset[str] = frozenset()
 
 
 def number(value: int | Fraction) -> Node:
+    """Returns an exact rational as a node."""
     return Node("num", (), Fraction(value))
 
 
 def symbol(name: str) -> Node:
+    """Returns the symbol of that name as a node."""
     return Node("sym", (), name)
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and everything below it."""
+    """Yields the node and all nodes below it. Raises TooHard."""
     spend(node.size >> 3)
     stack = [node]
     while stack:
-        found = stack.pop()
-        yield found
-        stack.extend(found.args)
+        current = stack.pop()
+        yield current
+        stack.extend(current.args)
 
 
 def symbols(node: Node) -> frozenset[str]:
-    """Names of the free symbols, worked out once for every node."""
-    found = node._names
-    if found is None:
+    """Returns the names of the free symbols, computed once per node."""
+    names = node._names
+    if names is None:
         if node.op == "sym":
-            found = frozenset((node.value,))
+            names = frozenset((node.value,))
         elif not node.args:
-            found = _NOTHING
+            names = _NOTHING
         elif _binds(node):
             inside = symbols(node.args[0])
-            found = (inside - {node.value}).union(*map(symbols, node.args[1:]))
+            names = (inside - {node.value}).union(*map(symbols, node.args[1:]))
         else:
-            found = symbols(node.args[0])
+            names = symbols(node.args[0])
             for arg in node.args[1:]:
                 more = symbols(arg)
-                if not more <= found:
-                    found |= more
-        node._names = found
-    return found
+                if not more <= names:
+                    names |= more
+        node._names = names
+    return names
 
 
 def _binds(node: Node) -> bool:
-    """Is the name of the node bound in its body? The x of an indefinite integral is free."""
+    """Returns whether the node binds its name in its body; the x of an indefinite integral is free."""
     return node.op in BINDERS and (node.op != "int" or len(node.args) > 1)
 
 
 def kinds(node: Node) -> frozenset[str]:
-    """The operations in the tree, worked out once for every node."""
-    found = node._kinds
-    if found is None:
-        found = _NOTHING
+    """Returns the operations in the tree, computed once per node."""
+    ops = node._kinds
+    if ops is None:
+        ops = _NOTHING
         for arg in node.args:
             more = kinds(arg)
-            if not more <= found:
-                found = found | more if found else more
-        if node.op not in found:
-            found = found | {node.op} if found else _alone(node.op)
-        node._kinds = found
-    return found
+            if not more <= ops:
+                ops = ops | more if ops else more
+        if node.op not in ops:
+            ops = ops | {node.op} if ops else _alone(node.op)
+        node._kinds = ops
+    return ops
 
 
 @functools.cache
@@ -136,19 +138,20 @@ def _alone(op: str) -> frozenset[str]:
 
 
 def has_op(node: Node, ops: frozenset[str]) -> bool:
+    """Returns whether any of the operations occurs in the tree."""
     return not kinds(node).isdisjoint(ops)
 
 
 def unevaluated(node: Node) -> bool:
-    """Does it hold an integral, a limit, a derivative or an infinite sum?"""
-    found = kinds(node)
-    if found.isdisjoint(_CALCULUS):
+    """Returns whether the tree contains an integral, a limit, a derivative or an infinite sum."""
+    ops = kinds(node)
+    if ops.isdisjoint(_CALCULUS):
         return False
-    return not found.isdisjoint(CALCULUS) or any(map(_is_infinite, walk(node)))
+    return not ops.isdisjoint(CALCULUS) or any(map(_is_infinite, walk(node)))
 
 
 def is_calculus(node: Node) -> bool:
-    """Is the node itself an integral, a limit, a derivative or an infinite sum?"""
+    """Returns whether the node itself is an integral, a limit, a derivative or an infinite sum."""
     return node.op in CALCULUS or _is_infinite(node)
 
 
@@ -157,18 +160,18 @@ def _is_infinite(node: Node) -> bool:
 
 
 def digest(node: Node) -> bytes:
-    """16 bytes that are the same for equal trees only, in every process; worked out once for every node."""
-    found = node._digest
-    if found is None:
-        told = hashlib.blake2b(f"{node.op} {len(node.args)} {_spelled(node.value)}".encode(), digest_size=16)
+    """Returns a 16-byte hash of the tree, the same in every process; computed once per node."""
+    known = node._digest
+    if known is None:
+        hashed = hashlib.blake2b(f"{node.op} {len(node.args)} {_spelled(node.value)}".encode(), digest_size=16)
         for arg in node.args:
-            told.update(digest(arg))
-        found = node._digest = told.digest()
-    return found
+            hashed.update(digest(arg))
+        known = node._digest = hashed.digest()
+    return known
 
 
 def _spelled(value: Any) -> str:
-    if isinstance(value, Fraction):  # in base 16: long integers have no other spelling in linear time
+    if isinstance(value, Fraction):  # in base 16, as only that takes linear time for long integers
         return f"{value.numerator:x}/{value.denominator:x}"
     if isinstance(value, tuple):
         return f"({', '.join(map(_spelled, value))})"
@@ -176,12 +179,12 @@ def _spelled(value: Any) -> str:
 
 
 def rename(node: Node, names: Mapping[str, str]) -> Node:
-    """The node with free symbols renamed."""
+    """Returns the node with free symbols renamed. Raises TooHard."""
     return substitute(node, {old: symbol(new) for old, new in names.items()})
 
 
 def substitute(node: Node, values: Mapping[str, Node]) -> Node:
-    """The node with values in the place of free symbols, all at once."""
+    """Returns the node with free symbols replaced by values, all at once. Raises TooHard."""
     spend(node.size >> 2)
     return _substituted(node, values)
 

@@ -1,4 +1,4 @@
-"""A canonical form that is cheap to make: signs, quotients and roots as products and powers, flattened and sorted."""
+"""A canonical form that is cheap to compute: signs, quotients and roots as products and powers, flattened, sorted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FOLD_BITS = MAX_BITS // 8
 
 
 def normal(node: Node) -> Node:
-    """The canonical form. Equal forms mean equal values; unequal forms mean nothing."""
+    """Returns the canonical form. Equal forms imply equal values; unequal forms imply nothing. Raises TooHard."""
     spend(1 + (node.size >> 1))
     return _normal(node)
 
@@ -61,7 +61,7 @@ def _power(base: Node, exponent: Node) -> Node:
 
 
 def _collect(op: str, args: tuple[Node, ...]) -> Node:
-    """A sum or product flattened, its numbers folded, the rest sorted."""
+    """Returns a sum or product flattened, with its numbers combined and the rest sorted."""
     unit = Fraction(0) if op == "add" else Fraction(1)
     total, rest = unit, []
     for arg in args:

@@ -1,21 +1,21 @@
 """Numbers in words: "twenty-one", "three quarters", "two and a half", 二十五, and fraction words after a number.
 
-Spelled without accents and in lower case, as cleaned texts are.
+The words below are in lower case and without accents, as in cleaned texts.
 """
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 
 from verifiers.extract.numerals import CHARACTERS, in_characters, numerals
+from verifiers.lazy_pattern import lazy_pattern
 
 _ENGLISH = {word: value for word, value in numerals("en").items() if value < 100 and " " not in word}
 SCALES: dict[str, int] = {
     "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
     "myriad": 10**4,
 }  # fmt: skip
-# What counts in tens, hundreds and more without being one of the numerals above.
+# Words for tens, hundreds and more that are not among the numerals above.
 _MULTIPLES = {
     10: "десятка десятков",
     12: "dozens 打",
@@ -33,7 +33,7 @@ MULTIPLES: dict[str, Fraction] = {
     **{word: Fraction(value) for value, words in _MULTIPLES.items() for word in words.split()},
     "成": Fraction(1, 10),
 }
-# Fraction words: those of one part, and those of several.
+# Fraction words: in the singular, and in the plural.
 _ONE_PART = {
     2: "half halb halber halbes demi medio media meio mezzo mezza половина",
     3: "third drittel tiers tercio terco terzo треть",
@@ -78,14 +78,14 @@ _ARABIC = {3: "أثلاث", 4: "أرباع", 5: "أخماس", 6: "أسداس", 7
 ONE_PART: dict[str, int] = {word: value for value, words in _ONE_PART.items() for word in words.split()}
 PARTS: dict[str, int] = {word: value for value, words in _PARTS.items() for word in words.split()}
 PARTS.update({word: value for value, word in _ARABIC.items()})
-COINS_AND_ROOMS = frozenset("quarters tiers cuartos quartos".split())  # are counted too: "5 quarters"
+COINS_AND_ROOMS = frozenset("quarters tiers cuartos quartos".split())  # may be counted: "5 quarters"
 
-_CJK_NUMBER = re.compile(rf"([负負])?(?:({CHARACTERS})分[之の])?({CHARACTERS})")
-_MIXED = re.compile(r"(\d{1,6}) and ((?:a|one|two|three) [a-z]+)")
+_CJK_NUMBER = lazy_pattern(rf"([负負])?(?:({CHARACTERS})分[之の])?({CHARACTERS})")
+_MIXED = lazy_pattern(r"(\d{1,6}) and ((?:a|one|two|three) [a-z]+)")
 
 
 def number_in_words(lower: str) -> Fraction | None:
-    """The number that a text in lower case spells out, or None: words of English, small numbers of other languages."""
+    """Returns the number that a text in lower case spells out: in English, or a small one in others; else None."""
     if lower[:1].isdigit():
         if " and " not in lower:
             return None
@@ -108,7 +108,7 @@ def number_in_words(lower: str) -> Fraction | None:
     return None if value is None else -value if said or signed else value
 
 
-# Zero to twelve in six other languages, but for Spanish "once", an English word.
+# Zero to twelve in six other languages, except for Spanish "once", which is an English word.
 _OTHERS = {
     word: value
     for language in ("de", "fr", "es", "pt", "it", "ru")
@@ -119,7 +119,7 @@ _FIRST = frozenset({*_ENGLISH, *SCALES, *_OTHERS, "a", "an", "half"})
 
 
 def part_of(word: str, one: bool) -> int | None:
-    """3 for "third" and "thirds": the first after one, the second after any number."""
+    """Returns 3 for "thirds", and for "third" if `one` (after a one or an article); None for other words."""
     return PARTS.get(word) or (ONE_PART.get(word) if one else None)
 
 
@@ -142,7 +142,7 @@ def _whole(words: list[str]) -> Fraction | None:
 
 
 def _fraction(words: list[str]) -> Fraction | None:
-    """ "three quarters", "a third", "half", "deux tiers"."""
+    """Reads "three quarters", "a third", "half", "deux tiers"."""
     if words == ["half"]:
         return Fraction(1, 2)
     if len(words) < 2:
@@ -153,7 +153,7 @@ def _fraction(words: list[str]) -> Fraction | None:
 
 
 def _with_fraction(words: list[str]) -> Fraction | None:
-    """ "two and a half", "one and three quarters"."""
+    """Reads "two and a half", "one and three quarters"."""
     if "and" not in words[1:-1]:
         return None
     at = words.index("and")
@@ -162,11 +162,11 @@ def _with_fraction(words: list[str]) -> Fraction | None:
 
 
 def _cjk(text: str) -> Fraction | None:
-    """二十五, 三分之二."""
-    found = _CJK_NUMBER.fullmatch(text)
-    if found is None:
+    """Reads 二十五, 三分之二."""
+    match = _CJK_NUMBER.fullmatch(text)
+    if match is None:
         return None
-    top, bottom = in_characters(found[3]), in_characters(found[2]) if found[2] else 1
+    top, bottom = in_characters(match[3]), in_characters(match[2]) if match[2] else 1
     if top is None or not bottom:
         return None
-    return Fraction(-top if found[1] else top, bottom)
+    return Fraction(-top if match[1] else top, bottom)

@@ -1,10 +1,10 @@
-"""The options of a multiple-choice question, read from its prompt."""
+"""Reads the options of a multiple-choice question from its prompt."""
 
 from __future__ import annotations
 
 import itertools
-import re
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.answers import Answer
 from verifiers.mathexpr.clean import clean
 from verifiers.mathexpr.exact import rational
@@ -12,32 +12,32 @@ from verifiers.mathexpr.forms import text_words
 from verifiers.mathexpr.limits import TooHard, Unreadable
 from verifiers.mathexpr.reading import read
 
-_OPTION = re.compile(r"(?:^|[\s$}])(?:\\text\w*\{\s*)?\(?([A-J])[).:]\s*\}?[\s~\\]*")
+_OPTION = lazy_pattern(r"(?:^|[\s$}])(?:\\text\w*\{\s*)?\(?([A-J])[).:]\s*\}?[\s~\\]*")
 _MAX_CHARS = 20_000
 
 
 def options(prompt: str) -> dict[str, str]:
-    """Letter to text, for prompts that list at least A and B in order; {} for others."""
+    """Returns {letter: text} for prompts that list at least A and B in order, else {}."""
     marks = list(_OPTION.finditer(prompt[-_MAX_CHARS:]))
     if len(marks) > 40:
         return {}
     prompt = prompt[-_MAX_CHARS:]
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     expected = "A"
     for mark, following in itertools.zip_longest(marks, marks[1:]):
         if mark[1] == "A":
-            found, expected = {}, "A"
+            texts, expected = {}, "A"
         if mark[1] != expected:
             continue
-        found[expected] = (
+        texts[expected] = (
             prompt[mark.end() : following.start() if following else None].split("\n")[0].strip(" \t.,;$\\")
         )
         expected = chr(ord(expected) + 1)
-    return found if len(found) > 1 else {}
+    return texts if len(texts) > 1 else {}
 
 
 def option_of(prompt: str, gold: Answer, answer: Answer) -> tuple[Answer, Answer] | None:
-    """(gold, answer) with a letter on one side turned into its option's text; None where that says nothing."""
+    """Returns (gold, answer) with the letter of one side replaced by its option's text; None if there is none."""
     letter = gold.words[0] if gold.kind == "choice" else answer.words[0] if answer.kind == "choice" else ""
     if not letter or gold.kind == answer.kind:
         return None
@@ -53,15 +53,15 @@ def option_of(prompt: str, gold: Answer, answer: Answer) -> tuple[Answer, Answer
 
 
 def other_option(prompt: str, answer: Answer) -> bool:
-    """Does the text beside the letter belong to another option of the prompt, or name another value?"""
+    """Returns whether the text beside the letter is that of another option, or has another value than its own."""
     if answer.kind != "choice" or len(answer.words) < 2:
         return False
     letter, given = answer.words
-    found = options(prompt)
-    own = found.pop(letter, None)
+    texts = options(prompt)
+    own = texts.pop(letter, None)
     if own is None or text_words(clean(own)) == text_words(clean(given)):
         return False
-    if any(text_words(clean(text)) == text_words(clean(given)) for text in found.values()):
+    if any(text_words(clean(text)) == text_words(clean(given)) for text in texts.values()):
         return True
     try:
         ours, theirs = read(own), read(given)

@@ -1,12 +1,13 @@
-"""Tokens to expression trees: precedence climbing with a depth cap, for the LaTeX and plain maths that models write.
+"""Parses tokens to expression trees: precedence climbing with a depth cap, for LaTeX and plain maths.
 
 Lowest to highest: relations, set operations, + -, * / and juxtaposition, signs, powers, postfix. No text is evaluated.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr import structures
 from verifiers.mathexpr.limits import MAX_DEPTH, MAX_ITEMS, MAX_MARKS, Unreadable, spend
 from verifiers.mathexpr.nodes import MINUS_ONE, Node, number, symbol
@@ -24,11 +25,11 @@ _DECORATED = frozenset("vec hat widehat tilde widetilde overrightarrow mathring 
 _NO_PRODUCT = frozenset(
     "and the for are not but yes all any one two six ten who how why was has had his her its".split()
 )
-_CHOSEN = re.compile(r"([CA])_\{(\d{1,3})\}")
+_CHOSEN = lazy_pattern(r"([CA])_\{(\d{1,3})\}")
 _END = Token("end_of_text", "", -1, False)
 
 
-_WRITTEN = {
+_SPELLINGS = {
     "": "the end",
     "row": r"'\\'",
     "lset": r"'\{'",
@@ -38,33 +39,33 @@ _WRITTEN = {
 }
 
 
-def _written(value: str) -> str:
-    """A token for a message, as it is written."""
-    return _WRITTEN.get(value, f"'{value[:40]}'")
+def _quoted(value: str) -> str:
+    """Returns a token in its LaTeX spelling, for a message."""
+    return _SPELLINGS.get(value, f"'{value[:40]}'")
 
 
 class Parser:
-    """Reads one expression, relation or collection; every step consumes a token, so the work is linear."""
+    """Parses one expression, relation or collection. Every step consumes a token, so the work is linear."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = tokens
         self.at = 0
         self.depth = 0
         self.bars = 0  # open absolute-value bars
-        self.bar_stops = False  # inside {x | ...} the bar ends the head
-        self.head = -1  # depth of the set whose head is read: only there does a colon end it
+        self.bar_stops = False  # whether a bar ends the head of {x | ...}
+        self.head = -1  # depth of the set whose head is being read; a colon ends the head only at this depth
         equivs = (index for index, token in enumerate(tokens) if token.value == "equiv")
         self.first_equiv = next(equivs, len(tokens))
-        self.grouped = any(token.kind == "num" and "," in token.value for token in tokens)  # as 1,234 is
+        self.grouped = any(token.kind == "num" and "," in token.value for token in tokens)  # as in 1,234
         self.last_close = ""  # the bracket that closed the latest list
 
     def whole(self) -> Node:
-        """The tokens as one expression. Raises Unreadable if they are none, or go on after it."""
+        """Returns all tokens as one expression. Raises Unreadable if they aren't one, TooHard if it is too large."""
         node = self.relation()
         if self.is_op("over") or (self.is_op("choose") and node.op in ("num", "sym")):
             node = self.stacked(node)
         if self.at < len(self.tokens):
-            raise Unreadable(f"can't read on at {_written(self.peek().value)}")
+            raise Unreadable(f"can't read beyond {_quoted(self.peek().value)}")
         return node
 
     # -- tokens
@@ -92,13 +93,27 @@ class Parser:
 
     def expect(self, *values: str) -> str:
         if not self.is_op(*values):
-            raise Unreadable(f"{_written(self.peek().value)} where {_written(values[0])} should stand")
+            raise Unreadable(f"{_quoted(self.peek().value)} instead of {_quoted(values[0])}")
         return self.take().value
 
     def deeper(self) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Unreadable(f"nested deeper than {MAX_DEPTH}")
+
+    def nested(self, parse: Callable[[], Node]) -> Node:
+        """Parses one level deeper. Raises Unreadable beyond MAX_DEPTH."""
+        self.deeper()
+        node = parse()
+        self.depth -= 1
+        return node
+
+    def signs(self) -> bool:
+        """Consumes signs, and returns whether together they are a minus."""
+        negative = False
+        while self.is_op("-", "+"):
+            negative ^= self.take().value == "-"
+        return negative
 
     # -- relations, sets, sums, products
 
@@ -177,7 +192,7 @@ class Parser:
         return self.first_equiv < self.at
 
     def starts_factor(self) -> bool:
-        """Does a factor follow without a sign of multiplication?"""
+        """Returns whether a factor follows without a multiplication sign."""
         token = self.peek()
         if token.kind in _FACTOR_KINDS:
             return not (token.value in ("U", "u") and token.kind == "sym" and self.peek(1).value in ("(", "[", "lset"))
@@ -202,14 +217,14 @@ class Parser:
                 sign = op
             negative ^= op == "-"
         factors = [self.power()]
-        while self.starts_factor():  # -2x is -(2x), and so is its power
+        while self.starts_factor():  # -2x is -(2x)
             factors.append(self.power())
         node = _product(factors)
         if sign:
             node = Node(sign, (node,))
         return _negative(node) if negative else node
 
-    # -- powers and what follows a factor
+    # -- powers and other postfix signs
 
     def power(self) -> Node:
         self.deeper()
@@ -240,7 +255,7 @@ class Parser:
         raise Unreadable(f"more than {MAX_MARKS} signs after one factor")
 
     def raised(self, base: Node) -> Node:
-        """`base` to what stands after ^: a power, a degree sign, a transposition, a conjugation, a prime."""
+        """Returns `base` with the superscript after ^: a power, degree sign, transposition, conjugation or prime."""
         grouped = self.accept("{")
         marks = 0
         while self.peek().value in ("*", "'", "**") and self.peek().kind == "op":
@@ -267,9 +282,7 @@ class Parser:
         if grouped:
             exponent = self.inner("}")
         else:
-            negative = False
-            while self.is_op("-", "+"):
-                negative ^= self.take().value == "-"
+            negative = self.signs()
             self.deeper()
             exponent = self.primary()
             if self.is_op("^", "**"):
@@ -278,13 +291,13 @@ class Parser:
             self.depth -= 1
             exponent = _negative(exponent) if negative else exponent
         chosen = _CHOSEN.fullmatch(base.value) if base.op == "sym" else None
-        if chosen and exponent.op == "num":  # C_6^3, as it is written in China and Russia
+        if chosen and exponent.op == "num":  # C_6^3, the notation of China and Russia
             ways = Node("binom", (number(int(chosen[2])), exponent))
             return ways if chosen[1] == "C" else Node("mul", (ways, Node("fact", (exponent,))))
         return Node("pow", (base, exponent))
 
     def inner(self, close: str) -> Node:
-        """What stands before the closing bracket, bars counted afresh."""
+        """Parses up to the closing bracket and consumes it; bars outside of it don't count."""
         self.deeper()
         bars, self.bars = self.bars, 0
         stops, self.bar_stops = self.bar_stops, False
@@ -297,7 +310,7 @@ class Parser:
         return node
 
     def stacked(self, top: Node) -> Node:
-        """TeX's signs between the two halves of a group: {a \\over b} and {n \\choose k}."""
+        """Parses the lower half of {a \\over b} or {n \\choose k}."""
         kind = "div" if self.take().value == "over" else "binom"
         bottom = self.relation()
         if "chain" in (top.op, bottom.op):
@@ -305,38 +318,28 @@ class Parser:
         return Node(kind, (top, bottom))
 
     def argument(self) -> Node:
-        """One argument of a command: `{...}`, or a single digit, letter or command."""
+        """Parses one argument of a command: `{...}`, or a single digit, letter or command."""
         if self.accept("{"):
             return self.inner("}")
         token = self.peek()
         if token.kind == "num" and len(token.value) > 1 and token.value.isdigit():
             self.tokens[self.at] = token._replace(value=token.value[1:])
             return number(int(token.value[0]))
-        if token.kind == "sym":  # one letter, whatever is attached to it: the b of \\int^b_a
+        if token.kind == "sym":  # only the letter: the b of \\int^b_a
             self.at += 1
             return Node("const", (), _CONSTANTS[token.value]) if token.value in _CONSTANTS else symbol(token.value)
-        self.deeper()
-        node = self.primary()
-        self.depth -= 1
-        return node
+        return self.nested(self.primary)
 
     def signed_exponent(self) -> Node:
-        """The exponent after ^ where no brace stands."""
-        negative = False
-        while self.is_op("-", "+"):
-            negative ^= self.take().value == "-"
-        self.deeper()
-        node = self.argument()
-        self.depth -= 1
+        """Parses the exponent after a ^ without braces."""
+        negative = self.signs()
+        node = self.nested(self.argument)
         return _negative(node) if negative else node
 
     def argument_number(self) -> Node:
-        """An argument that may be a whole number: `\\sqrt 12` means the root of 12."""
+        """Parses an argument that may be a number of several digits: `\\sqrt 12` means the root of 12."""
         if self.peek().kind == "num":
-            self.deeper()
-            node = structures.numeral_at(self, self.take())
-            self.depth -= 1
-            return node
+            return self.nested(lambda: structures.numeral_at(self, self.take()))
         return self.argument()
 
     # -- primaries
@@ -381,14 +384,11 @@ class Parser:
                 return symbol("...")
             case "-" | "+":
                 self.at -= 1
-                self.deeper()
-                node = self.signed()
-                self.depth -= 1
-                return node
-        raise Unreadable(f"{_written(token.value)} where a value should stand")
+                return self.nested(self.signed)
+        raise Unreadable(f"{_quoted(token.value)} instead of a value")
 
     def symbol(self, token: Token) -> Node:
-        """A letter with its primes and subscript, a constant, or an unknown function applied to arguments."""
+        """Parses a letter with primes and subscript, a constant, or an unknown function with its arguments."""
         name, primes, subscript = token.value, 0, ""
         while True:
             if self.is_op("'"):
@@ -416,7 +416,7 @@ class Parser:
         return symbol(full)
 
     def subscript(self) -> str:
-        """The subscript as plain text."""
+        """Parses a subscript, as plain text."""
         if not self.accept("{"):
             token = self.take()
             if token.kind == "op":
@@ -460,19 +460,18 @@ class Parser:
         raise Unreadable(f"unknown command '\\{name}'")
 
     def word(self, word: str) -> Node:
-        """Letters written together: a product if they are few, else one name (never a product of a word's letters)."""
+        """Parses up to three adjacent letters as a product. Raises Unreadable for a word."""
         if len(word) > 3 or not word.isalpha() or not word.isascii() or word.lower() in _NO_PRODUCT:
             raise Unreadable(f"the word '{word}'")
         spend(3 * len(word))
         letters = [Token("sym", letter, 0, False) for letter in word]
         self.tokens[self.at - 1 : self.at] = letters
         self.at -= 1
-        node = self.symbol(self.take())
-        return node
+        return self.symbol(self.take())
 
 
 def _product(factors: list[Node]) -> Node:
-    """The factors as one node; a set of one item among them is a pair of braces."""
+    """Returns the factors as one node; a set of one item among them is a braced group."""
     if len(factors) == 1:
         return factors[0]
     bare = [side.args[0] if side.op == "set" and len(side.args) == 1 else side for side in factors]

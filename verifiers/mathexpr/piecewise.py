@@ -1,4 +1,4 @@
-"""Functions by cases: values with the conditions under which they hold, in any order."""
+"""Compares functions by cases: values with their conditions, in any order."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _ELSE = frozenset(["otherwise", "else", "elsewhere"])
 
 
 def condition(parser: Parser) -> Node:
-    """`\\text{if } x > 0`, `x < 0 \\text{ or } x > 1`, `\\text{otherwise}`."""
-    found: list[Node] = []
+    """Parses `\\text{if } x > 0`, `x < 0 \\text{ or } x > 1`, `\\text{otherwise}`. Raises Unreadable."""
+    relations: list[Node] = []
     joint = "and"
     while True:
         while parser.peek().kind in ("text", "word") and parser.peek().value.strip(",.").lower() in _LEADS | _ELSE:
             if parser.take().value.strip(",.").lower() in _ELSE:
                 return OTHERWISE
-        found.append(parser.relation())
-        if not parser.is_op("and", "or") or len(found) > MAX_ITEMS:
+        relations.append(parser.relation())
+        if not parser.is_op("and", "or") or len(relations) > MAX_ITEMS:
             break
         joint = parser.take().value
-    return found[0] if len(found) == 1 else Node("when", tuple(found), joint)
+    return relations[0] if len(relations) == 1 else Node("when", tuple(relations), joint)
 
 
 def same_cases(first: Node, second: Node, budget: Budget) -> bool:
-    """Do both say the same value on the same parts of the line?"""
+    """Returns whether both have equal values on the same parts of the line. Raises TooHard."""
     try:
         ours, theirs = _rows(first), _rows(second)
     except (Unreadable, regions.Unsolved):
@@ -52,7 +52,7 @@ def same_cases(first: Node, second: Node, budget: Budget) -> bool:
 
 
 def _rows(node: Node) -> list[tuple[str, Pieces, Node]]:
-    """(variable, where, value) of every case."""
+    """Returns (variable, region, value) of every case. Raises Unreadable, Unsolved."""
     if node.value != 2:
         raise Unreadable("values without conditions")
     pairs = list(zip(node.args[::2], node.args[1::2], strict=True))

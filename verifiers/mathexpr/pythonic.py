@@ -1,13 +1,15 @@
-"""Sets, intervals, fractions, equations and matrices as Python and SymPy print them: `FiniteSet(1, 2)`.
+"""Rewrites what Python and SymPy print as LaTeX: sets, intervals, fractions, equations, matrices.
 
-A text is rewritten only where the whole of it is one such call and its arguments are split without doubt.
+A text is rewritten only if all of it is one call, such as `FiniteSet(1, 2)`, whose arguments are clear.
 """
 
 from __future__ import annotations
 
 import re
 
-_CALL = re.compile(
+from verifiers.lazy_pattern import lazy_pattern
+
+_CALL = lazy_pattern(
     r"(Eq|FiniteSet|Interval(?:\.(?:open|Lopen|Ropen))?|Union|Rational|Fraction|(?:Mutable|Immutable)?(?:Dense)?Matrix"
     r"|(?:np\.)?array|set|frozenset)\((.*)\)",
     re.DOTALL,
@@ -15,11 +17,11 @@ _CALL = re.compile(
 _STARTS = ("Eq(", "Fin", "Int", "Uni", "Rat", "Fra", "Mat", "Mut", "Imm", "np.", "arr", "set(", "froz", "[[")
 _BRACKETS = {"Interval": "[]", "Interval.open": "()", "Interval.Lopen": "(]", "Interval.Ropen": "[)"}
 _OPEN, _CLOSE = "([{", ")]}"
-_MOST_NESTED = 3  # calls in calls: a union of intervals with fractions as ends
+_MOST_NESTED = 3  # nested calls: a union of intervals with fractions as ends
 
 
 def from_python(text: str, depth: int = 0) -> str:
-    """The text in LaTeX where it is one such call or a list of rows, else unchanged."""
+    """Returns the text in LaTeX if it is one such call or a list of rows, else unchanged."""
     if not text.startswith(_STARTS) or depth > _MOST_NESTED:
         return text
     if text.startswith("[["):
@@ -42,7 +44,7 @@ def from_python(text: str, depth: int = 0) -> str:
         return r" \cup ".join(args)
     if name in _BRACKETS and len(args) == 2:
         brackets = _BRACKETS[name]
-        low = "(" if args[0] == "-oo" else brackets[0]  # SymPy opens infinite ends
+        low = "(" if args[0] == "-oo" else brackets[0]  # infinite ends are open, whatever SymPy prints
         high = ")" if args[1] == "oo" else brackets[1]
         return f"{low}{args[0]}, {args[1]}{high}"
     if name in ("Rational", "Fraction") and len(args) == 2:
@@ -51,7 +53,7 @@ def from_python(text: str, depth: int = 0) -> str:
 
 
 def _matrix(text: str) -> str:
-    """`[[1, 2], [3, 4]]` as a matrix; "" unless all rows are brackets of one length."""
+    """Returns `[[1, 2], [3, 4]]` as a LaTeX matrix; "" unless all rows are lists of one length."""
     if text[:1] + text[-1:] != "[]":
         return ""
     rows = _arguments(text[1:-1]) or []
@@ -65,7 +67,7 @@ def _matrix(text: str) -> str:
 
 
 def _arguments(text: str) -> list[str] | None:
-    """The parts between commas outside of brackets; None where one is empty or the brackets do not match."""
+    """Splits at commas outside of brackets; None if a part is empty or the brackets do not match."""
     parts, start, stack = [], 0, ""
     for index, char in enumerate(text):
         if char in _OPEN:

@@ -1,4 +1,4 @@
-"""What stands beside a value: its unit, its noun, its scale. Every token of it is read, or the text is refused."""
+"""Reads the words beside a value: its unit, noun and scale. Unless all are understood, the text is Unreadable."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from verifiers.mathexpr.answers import Answer
 from verifiers.mathexpr.limits import Unreadable
 from verifiers.mathexpr.nodes import number
 from verifiers.mathexpr.number_words import COINS_AND_ROOMS, MULTIPLES, ONE_PART, PARTS, part_of
-from verifiers.mathexpr.tokens import CLOSE, OPEN, Token, numeral
+from verifiers.mathexpr.tokens import Token, nesting, numeral
 from verifiers.units.reading import AMBIGUOUS, Unit, atoms, lookup, read_unit
 
 REVERSING = frozenset(
@@ -19,43 +19,41 @@ REVERSING = frozenset(
     " can't isn't wrong incorrect false almost nearly or to until through choose mod modulo remainder"
     " einhalb halb половиной половины promille permille mille mil tens basis 折 百分点 個百分点 prozentpunkte".split()
 )
-# Words beside a number that name nothing that is counted.
+# Words beside a number that don't name what is counted.
 _NO_NOUN = frozenset(
     "in of the a an is are was total altogether overall all left remaining each every apart away long wide tall high"
     " deep old exactly approximately about only per and for from at on it he she they we so answer respectively"
     " east west north south".split()
 )
 _ORDINAL = frozenset(["st", "nd", "rd", "th"])
-_LATER_WORDS = frozenset("in ( a an met gun jam lit".split())  # are no units behind a noun: "5 people met"
+_LATER_WORDS = frozenset("in ( a an met gun jam lit".split())  # not units after a noun: "5 people met"
 _SHORT = frozenset(["per", "sq", "cu", "of"])
 _TIME = (("time", 1),)
 _AND = frozenset("and und et y e и".split())
 
 
 class Tail(NamedTuple):
-    """The words after a value."""
+    """The meaning of the words after a value."""
 
     scale: Fraction
     percent: bool
     unit: Unit | None
     label: tuple[str, ...]
-    noun: bool  # one of the words names what is counted
+    noun: bool  # whether a word names what is counted
 
 
 NO_TAIL = Tail(Fraction(1), False, None, (), False)
 
 
 def split_tail(tokens: list[Token]) -> tuple[list[Token], list[str]]:
-    """The expression, and the words (unit, noun) after it.
+    """Splits tokens into the expression and the words (unit, noun) after it.
 
-    Raises: Unreadable where something after the first word is neither word nor part of a unit.
+    Raises:
+        Unreadable: something after the first word is neither a word nor part of a unit.
     """
     depth = 0
     for index, token in enumerate(tokens):
-        if token.kind == "op":
-            depth += (token.value in OPEN) - (token.value in CLOSE)
-        elif token.kind in ("begin", "end"):
-            depth += 1 if token.kind == "begin" else -1
+        depth += nesting(token)
         if not depth and index and _starts_unit(tokens, index):
             words = _words(tokens, index)
             if words is not None:
@@ -95,7 +93,7 @@ def _starts_unit(tokens: list[Token], index: int) -> bool:
         return not following
     if token.value in ("mu", "k"):
         return len(following) > 0 and (tokens[index + 1].kind == "text" or following[0] == "Omega")
-    # "5 m/s": a letter is a unit if the whole tail can only be one
+    # "5 m/s": a letter is a unit if the rest can only belong to one
     second = following[1] if len(following) > 1 else ""
     divided = following[:1] in (["/"], ["per"]) and (second in ("s", "h", "{", "(") or lookup(second) is not None)
     north = len(following) == 1 and tokens[index + 1].kind in ("word", "text")  # "10 m north"
@@ -103,36 +101,36 @@ def _starts_unit(tokens: list[Token], index: int) -> bool:
 
 
 def _words(tokens: list[Token], index: int) -> list[str] | None:
-    """The words and signs of a tail; None where it holds something else."""
-    found: list[str] = []
+    """Returns the words and signs of a tail; None if it contains anything else."""
+    words: list[str] = []
     while index < len(tokens):
         token = tokens[index]
         index += 1
         if token.kind in ("word", "text"):
-            found += atoms(token.value)
+            words += atoms(token.value)
         elif token.kind == "num":
-            if found[-1:] not in (["^"], ["-"]) or not token.value.isdigit():
-                return None  # a number after the words is another value
-            found.append(token.value)
+            if words[-1:] not in (["^"], ["-"]) or not token.value.isdigit():
+                return None  # a number after words is another value
+            words.append(token.value)
         elif token.kind == "sym" and (token.value in ("a", "mu", "Omega", "k") or lookup(token.value) is not None):
-            found.append({"mu": "μ", "Omega": "Ω"}.get(token.value, token.value))
+            words.append({"mu": "μ", "Omega": "Ω"}.get(token.value, token.value))
         elif token.kind == "fn" and token.value in ("min", "sec"):
-            found.append(token.value)
+            words.append(token.value)
         elif token.kind == "cmd" and token.value == "frac":
             top, after = _group(tokens, index)
             bottom, index = _group(tokens, after)
             if top is None or bottom is None:
                 return None
-            found += ["(", *top, ")", "/", "(", *bottom, ")"]
+            words += ["(", *top, ")", "/", "(", *bottom, ")"]
         elif token.value in ("/", "^", "-", "*", "(", ")", "'") or (token.kind == "other" and token.value in "¢°€£¥₹₽"):
-            found.append(token.value)
-        elif token.value not in ("{", "}") and not (token.value == "." and found):
+            words.append(token.value)
+        elif token.value not in ("{", "}") and not (token.value == "." and words):
             return None
-    return _prefixed(found)
+    return _prefixed(words)
 
 
 def _group(tokens: list[Token], index: int) -> tuple[list[str] | None, int]:
-    """The words of the braces that open at `index`, and where the next token stands."""
+    """Returns the words in the braces that open at `index`, and the index of the next token."""
     depth, start = 0, index
     while index < len(tokens):
         depth += (tokens[index].value == "{") - (tokens[index].value == "}")
@@ -143,20 +141,26 @@ def _group(tokens: list[Token], index: int) -> tuple[list[str] | None, int]:
 
 
 def _prefixed(words: list[str]) -> list[str]:
-    """μ and k joined with the unit they stand before."""
-    found: list[str] = []
+    """Joins μ and k with the unit after them."""
+    result: list[str] = []
     for word in words:
-        joined = found[-1] + word if found and found[-1] in ("μ", "k") else ""
+        joined = result[-1] + word if result and result[-1] in ("μ", "k") else ""
         if joined and lookup(joined) is not None:
-            found[-1] = joined
+            result[-1] = joined
         else:
-            found.append(word)
-    return found
+            result.append(word)
+    return result
 
 
 def read_tail(words: list[str], count: Fraction | None = None) -> Tail:
-    """The meaning of the words after a value, `count` where it is a number. Raises Unreadable where one of them is
-    not understood."""
+    """Returns the meaning of the words after a value.
+
+    Args:
+        count: the value, if it is a number.
+
+    Raises:
+        Unreadable: a word is not understood, or may change the value.
+    """
     scale = Fraction(1)
     while words and words[0].lower() in MULTIPLES:
         scale *= MULTIPLES[words[0].lower()]
@@ -170,7 +174,7 @@ def read_tail(words: list[str], count: Fraction | None = None) -> Tail:
     unit, rest = read_unit(words)
     after = [word.lower() for word in rest]
     if any(word in REVERSING or word in PARTS or word in MULTIPLES for word in after) and after != ["times"]:
-        raise Unreadable("words that may turn the value around")
+        raise Unreadable("words that may change the value")
     label = _label(rest)
     if unit is None:
         unit = _later_unit(rest)
@@ -179,31 +183,32 @@ def read_tail(words: list[str], count: Fraction | None = None) -> Tail:
 
 
 def _part(words: list[str], count: Fraction | None) -> int | None:
-    """3 where the words begin with "thirds"; None where they begin with no word of the kind.
+    """Returns 3 if the words begin with "thirds"; None if they begin with no fraction word.
 
-    Raises: Unreadable for "5 quarters", which may be coins, and "2 third".
+    Raises:
+        Unreadable: for "5 quarters", which may be coins, and "2 third".
     """
     word = words[0].lower() if words else ""
     alone = len(words) < 2 or words[1] in ("of", "de", "von", "des")
     part = part_of(word, count == 1 and alone)
     if (part is None and word in ONE_PART and alone) or (word in COINS_AND_ROOMS and part and (count or 0) >= part):
-        raise Unreadable("words that may turn the value around")
+        raise Unreadable("words that may change the value")
     return part
 
 
 def _label(words: list[str]) -> tuple[str, ...]:
-    found = []
+    label = []
     for index, word in enumerate(words):
         plain = word.rstrip(".")
         if plain.replace("_", "").isalpha():
-            found.append(plain.casefold())
+            label.append(plain.casefold())
         elif word not in (")", "'") and not (word in "(-/" and any(other[0].isalpha() for other in words[index + 1 :])):
             raise Unreadable(f"'{word}' among the words that follow a value")
-    return tuple(found)
+    return tuple(label)
 
 
 def _later_unit(words: list[str]) -> Unit | None:
-    """The unit after other words: "5 apples per day", "5 whole kilometres"."""
+    """Returns the unit after other words: "5 apples per day", "5 whole kilometres"."""
     for index in range(1, min(len(words), 6)):
         if words[index] in AMBIGUOUS or words[index] in _LATER_WORDS:
             continue
@@ -214,7 +219,7 @@ def _later_unit(words: list[str]) -> Unit | None:
 
 
 def compound(tokens: list[Token]) -> Answer | None:
-    """ "2 hours and 30 minutes", "5 feet 6 inches": the sum, in the first unit."""
+    """Returns the sum of "2 hours and 30 minutes" or "5 feet 6 inches", in the first unit; None for other tokens."""
     if len(tokens) < 4 or len(tokens) > 16 or tokens[0].kind != "num":
         return None
     parts: list[tuple[Fraction, Unit]] = []

@@ -1,10 +1,11 @@
-"""Text to a typed answer."""
+"""Reads text as a typed answer."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace as changed
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr import regions
 from verifiers.mathexpr.answers import Answer
 from verifiers.mathexpr.assignments import names
@@ -19,44 +20,46 @@ from verifiers.mathexpr.parser import Parser
 from verifiers.mathexpr.quantities import NO_TAIL, REVERSING, compound, read_tail, split_tail
 from verifiers.mathexpr.shapes import shaped
 from verifiers.mathexpr.structures import based
-from verifiers.mathexpr.tokens import CLOSE, OPEN, Token, tokenize
+from verifiers.mathexpr.tokens import Token, nesting, tokenize
 from verifiers.units.reading import CELSIUS, DEGREE, FAHRENHEIT, Unit, lookup
 
-_PLAIN_NUMBER = re.compile(r"[+-]?\d{1,200}(?:\.\d{1,200})?", re.ASCII)
-_TEMPERATURE = re.compile(
+_PLAIN_NUMBER = lazy_pattern(r"[+-]?\d{1,200}(?:\.\d{1,200})?", re.ASCII)
+_TEMPERATURE = lazy_pattern(
     r"(?:\\(?:text|mathrm|textrm)\s*\{\s*)?\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm|rm)\s*\{\s*)?([CF])\b\s*\}?"
 )
-_LETTER = re.compile(r"\\(?:text|textit|textrm|mathrm)\{\s*([a-z])\s*\}")
-_BASED = re.compile(r"(?:\\text\{)?([0-9A-Z]{1,60})\}?_\{?(?:\\text\{)?([a-z]+|\d{1,2})\}*")
-_HEXADECIMAL = re.compile(r"[0-9a-f]{0,40}\d[0-9a-f]{0,40}_(?:\{16\}|16)")
-_LINES = re.compile(
+_LETTER = lazy_pattern(r"\\(?:text|textit|textrm|mathrm)\{\s*([a-z])\s*\}")
+_BASED = lazy_pattern(r"(?:\\text\{)?([0-9A-Z]{1,60})\}?_\{?(?:\\text\{)?([a-z]+|\d{1,2})\}*")
+_HEXADECIMAL = lazy_pattern(r"[0-9a-f]{0,40}\d[0-9a-f]{0,40}_(?:\{16\}|16)")
+_LINES = lazy_pattern(
     r"\\begin\{(cases|align\*?|aligned|alignat\*?|gathered|gather\*?|split|equation\*?|eqnarray\*?)\}(.*)\\end\{\1\}",
     re.DOTALL,
 )
-_BRACED_ARRAY = re.compile(
+_BRACED_ARRAY = lazy_pattern(
     r"(?:\\left\s*)?\\(?:\{"
     r"|lbrace)\s*\\begin\{array\}\s*(?:\{[^{}]*\})?((?:(?!\\begin).)*)\\end\{array\}\s*\\right\s*\.?",
     re.DOTALL,
 )
-_RELATION = re.compile(r"=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt|implies|Rightarrow)(?![A-Za-z])")
-_CASE = re.compile(r"(?:,|(?<![\s,]))\s*+(\\text\s*\{\s*,?\s*(?:if|for|when|otherwise|else)\b)")
-_ALIGNED = re.compile(r"&\s*(=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt)(?![A-Za-z]))")
-_HALF = re.compile(
+_RELATION = lazy_pattern(r"=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt|implies|Rightarrow)(?![A-Za-z])")
+_CASE = lazy_pattern(r"(?:,|(?<![\s,]))\s*+(\\text\s*\{\s*,?\s*(?:if|for|when|otherwise|else)\b)")
+_ALIGNED = lazy_pattern(r"&\s*(=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt)(?![A-Za-z]))")
+_HALF = lazy_pattern(
     r"[Hh]al[fvb]|[Mm]ezz|пол[а-я]{4}|quarter|половин|олтор|івтор|نصف|[半반]"
     r"|\b(?:[Mm]edi[oa]|demie?|[Mm]ei[oa]|poł\w*|[Bb]ucuk|ruoi|[Nn]ua|[Ss]etengah|[Yy]arım)\b"
 )
-_DECIMAL_COMMA = re.compile(
+_DECIMAL_COMMA = lazy_pattern(
     r"([+-]?(?:\d+(?=,(?:\d{1,2}|\d{4,12})(?![\d,.]))|0(?=,\d{3}(?![\d,.]))"
     r"|\d{1,3}(?:\.\d{3})+(?=,))),(\d{1,12})(?![\d,.])"
     r"(\D*|\s*\\(?:cdot|times)\s*10\s*\^\s*(?:-?\d|\{\s*-?\d{1,3}\s*\}))"
 )
-_SURE_DECIMAL = re.compile(
+_SURE_DECIMAL = lazy_pattern(
     r"USD_|[€£¥₹₽%]|10\s*\^|\\text\{ (?:myriad|(?:hundred )?(?:thousand|million|billion))|EUR|\b(?:euros?|Euro)\b"
 )
-_TEXTED = re.compile(r"\\(?:text|textbf|mathrm|mbox)\s*\{\s*([+-]?\d[\d.,]*)\s*\}")
-_BRACKETED = re.compile(r"\[\s*([+-]?\d[\d.]{0,40}\s*(?:\\(?:text|mathrm)\s*\{[^{}]{1,40}\}|[A-Za-z]{3,20}|\\?%))\s*\]")
-_SEMICOLONS = re.compile(r"\\\{(?:[^(){}\[\],]|(?<=\d),(?=\d{1,2}(?!\d)))*\\\}")
-_FRENCH = re.compile(r"([\[\]()])([^\[\]();,{}]{1,60})([,;])([^\[\]();,{}]{1,60})([\[\]()])")
+_TEXTED = lazy_pattern(r"\\(?:text|textbf|mathrm|mbox)\s*\{\s*([+-]?\d[\d.,]*)\s*\}")
+_BRACKETED = lazy_pattern(
+    r"\[\s*([+-]?\d[\d.]{0,40}\s*(?:\\(?:text|mathrm)\s*\{[^{}]{1,40}\}|[A-Za-z]{3,20}|\\?%))\s*\]"
+)
+_SEMICOLONS = lazy_pattern(r"\\\{(?:[^(){}\[\],]|(?<=\d),(?=\d{1,2}(?!\d)))*\\\}")
+_FRENCH = lazy_pattern(r"([\[\]()])([^\[\]();,{}]{1,60})([,;])([^\[\]();,{}]{1,60})([\[\]()])")
 _CONDITION = frozenset(
     "where for when if with such provided given unless except whenever as satisfying excluding assuming".split()
 )
@@ -72,9 +75,11 @@ _CURRENCY = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB"}
 
 
 def read(text: str) -> Answer:
-    """The answer that the text gives.
+    """Returns the answer that the text states.
 
-    Raises: Unreadable if it gives none that is understood; TooHard where reading it would cost too much.
+    Raises:
+        Unreadable: the text is not an answer that is understood.
+        TooHard: reading it would exceed the budget.
     """
     if len(text) > MAX_ANSWER_CHARS:
         raise Unreadable(f"longer than {MAX_ANSWER_CHARS} characters")
@@ -100,15 +105,15 @@ def read(text: str) -> Answer:
     if cleaned[0] == "]" or cleaned[-1] == "[":
         cleaned = _FRENCH.sub(_french, cleaned)
     if ";" in cleaned and "," in cleaned and _SEMICOLONS.fullmatch(cleaned):
-        cleaned = re.sub(r"(?<=\d),(?=\d)", ".", cleaned)  # what semicolons part has decimal commas
+        cleaned = re.sub(r"(?<=\d),(?=\d)", ".", cleaned)  # between semicolons, commas are decimal commas
     if "{array}" in cleaned:
         cleaned = _BRACED_ARRAY.sub(r"\\begin{cases}\1\\end{cases}", cleaned)
     if cleaned.startswith(r"\begin{"):
         cleaned = _lines(cleaned)
     if len(cleaned) < 60 and _HALF.search(cleaned):
-        found = quantity_with_half(plain_words(cleaned))
-        if found is not None:
-            return Answer("scalar", number(found[0]), unit=found[1])
+        half = quantity_with_half(plain_words(cleaned))
+        if half is not None:
+            return Answer("scalar", number(half[0]), unit=half[1])
     try:
         tokens = tokenize(cleaned)
         spend(2 * len(tokens))
@@ -124,20 +129,20 @@ def read(text: str) -> Answer:
             raise
         prose = re.findall(r"(?<![\\A-Za-z])[^\W\d_]{3,}", _texts(cleaned))
         if len(prose) < 4 and re.search(r"[\^_={}\\+/]|\d\s*[-*]", _outside_text(cleaned)):
-            raise  # maths that can't be read is no prose
+            raise  # unreadable maths, not prose
         return Answer("text", words=words)
 
 
 def _with_comma(tokens: list[Token], comma: re.Match[str]) -> Answer:
-    """ "3,5" is a list, and three and a half where the gold is one number."""
-    found = _answer(tokens)
+    """Reads "3,5" as a list whose other reading, for a gold that is one number, is three and a half."""
+    answer = _answer(tokens)
     try:
         point = _answer(tokenize(f"{comma[1].replace('.', '')}.{comma[2]}{comma[3]}"))
     except Unreadable:
-        return found
+        return answer
     if point.kind == "scalar" and ((comma[2][0] == "0" and len(comma[2]) > 1) or _SURE_DECIMAL.search(comma[3])):
-        return point  # no list ends in "05", or in "50 €" without a space after its comma
-    return changed(found, comma=point) if found.kind == "list" and point.kind == "scalar" else found
+        return point  # no list ends in "05", or in "50 €" without a space after the comma
+    return changed(answer, comma=point) if answer.kind == "list" and point.kind == "scalar" else answer
 
 
 def _texts(text: str) -> str:
@@ -156,16 +161,16 @@ def _french(match: re.Match[str]) -> str:
 
 
 def _lines(text: str) -> str:
-    """Aligned equations and systems as a list; a line that begins with a relation goes on with the one before."""
-    found = _LINES.fullmatch(text)
-    if found is None:
+    """Joins the lines of aligned equations and systems to a list; a relation at the start continues the line before."""
+    match = _LINES.fullmatch(text)
+    if match is None:
         return text
-    body = found[2]
-    if found[1] == "cases":
+    body = match[2]
+    if match[1] == "cases":
         if "&" not in body:
             body = _CASE.sub(r" & \1", body)
         if "&" in _ALIGNED.sub(r"\1", body):
-            return text  # values and their conditions
+            return text  # a function by cases
         body = _ALIGNED.sub(r"\1", body)
     lines = [line.replace("&", " ").strip(" ,;") for line in re.split(r"\\\\(?:\s*\[[^\[\]]{1,12}\])?", body)]
     joined = ""
@@ -189,12 +194,12 @@ _OPERATORS = {
 
 
 def _with_operators(tokens: list[Token]) -> list[Token]:
-    """ "7 times 2": the words between two numbers as the signs they stand for."""
-    found: list[Token] = []
+    """Replaces operator words between two numbers by signs: "7 times 2"."""
+    result: list[Token] = []
     index = 0
     while index < len(tokens):
         token, taken = tokens[index], 1
-        if token.kind in ("word", "text") and found and found[-1].kind == "num":
+        if token.kind in ("word", "text") and result and result[-1].kind == "num":
             words = token.value.casefold()
             if index + 2 < len(tokens) and tokens[index + 1].kind == "word" == token.kind:
                 two = f"{words} {tokens[index + 1].value.casefold()}"
@@ -204,9 +209,9 @@ def _with_operators(tokens: list[Token]) -> list[Token]:
                 token = Token("op", _OPERATORS[words], token.start, True)
             else:
                 taken = 1
-        found.append(token)
+        result.append(token)
         index += taken
-    return found
+    return result
 
 
 def _answer(tokens: list[Token]) -> Answer:
@@ -225,20 +230,21 @@ def _answer(tokens: list[Token]) -> Answer:
         raise Unreadable(f"more than {MAX_ITEMS} items")
     if len(pieces) > 1:
         last, dropped = pieces[-1], _membership(pieces[-1])
-        if (dropped and not any(token.value in ("in", "=") for piece in pieces[:-1] for token in piece)) or (
-            dropped and len(pieces) == 2 and len(last) < len(pieces[0]) and _mentions(pieces[0], dropped)
+        others = [token.value for piece in pieces[:-1] for token in piece]
+        if dropped and (
+            {"in", "="}.isdisjoint(others) or (len(pieces) == 2 and len(last) < len(others) and dropped in others)
         ):
             condition, declared = condition or "integer", (*declared, dropped)
             pieces, joiners = pieces[:-1], joiners[:-1]
     answers = [_piece(piece) for piece in pieces]
-    found = answers[0] if len(answers) == 1 else _grouped(answers, joiners) or _joined(answers, joiners)
+    answer = answers[0] if len(answers) == 1 else _grouped(answers, joiners) or _joined(answers, joiners)
     if condition or declared:
-        found = changed(found, condition=condition, bound=(*found.bound, *declared))
-    return found
+        answer = changed(answer, condition=condition, bound=(*answer.bound, *declared))
+    return answer
 
 
 def _without_index(tokens: list[Token]) -> tuple[list[Token], str]:
-    """The tokens without the index of a union over all integers, and its name."""
+    """Removes the index of a union over all integers; returns the tokens and the index's name ("" if there is none)."""
     for index, token in enumerate(tokens[:-8]):
         values = [part.value for part in tokens[index : index + 7]]
         if (
@@ -251,7 +257,7 @@ def _without_index(tokens: list[Token]) -> tuple[list[Token], str]:
 
 
 def _grouped(answers: list[Answer], joiners: list[str]) -> Answer | None:
-    """ "x = 1, y = 2; x = 3, y = 4": solutions of several unknowns, each a tuple by name."""
+    """Groups solutions of several unknowns to tuples: "x = 1, y = 2; x = 3, y = 4". None for other lists."""
     outer = next((sign for sign in (";", "or", "and") if sign in joiners), "")
     if outer not in joiners or len(set(joiners)) < 2:
         return None
@@ -261,31 +267,24 @@ def _grouped(answers: list[Answer], joiners: list[str]) -> Answer | None:
             groups.append([])
         groups[-1].append(answer)
     known = [sorted(names(tuple(group))) for group in groups]
-    if not known[0] or any(found != known[0] for found in known):
+    if not known[0] or any(group_names != known[0] for group_names in known):
         return None
     solutions = (tuple(sorted(group, key=lambda item: item.name)) for group in groups)
     return Answer("list", items=tuple(Answer("tuple", items=group, brackets="()") for group in solutions))
 
 
 def _membership(tokens: list[Token]) -> str:
-    """n of a last piece "n in Z": where a parameter lives is a condition and no answer."""
+    """Returns the n of a piece "n in Z", which is a condition and not an answer; else ""."""
     values = [token.value for token in tokens]
     if len(values) == 3 and values[1] == "in" and values[2] in ("setZ", "setN", "setQ", "Z", "N", "setR", "R"):
         return tokens[0].value
     return ""
 
 
-def _mentions(tokens: list[Token], name: str) -> bool:
-    return any(token.value == name for token in tokens)
-
-
 def _split_condition(tokens: list[Token]) -> tuple[list[Token], str, tuple[str, ...]]:
     depth = 0
     for index, token in enumerate(tokens):
-        if token.kind == "op":
-            depth += (token.value in OPEN) - (token.value in CLOSE)
-        elif token.kind in ("begin", "end"):
-            depth += 1 if token.kind == "begin" else -1
+        depth += nesting(token)
         if depth or index == 0 or not (token.kind in ("word", "text") or token.value == "forall"):
             continue
         first = token.value.split()[0].strip("(,").casefold() if token.value.split() else ""
@@ -302,7 +301,7 @@ def _split_condition(tokens: list[Token]) -> tuple[list[Token], str, tuple[str, 
 
 
 def _bracketed_condition(tokens: list[Token]) -> int:
-    """Where the brackets of "2x (x > 0)" open; 0 where nothing of the kind ends the text."""
+    """Returns the index of the bracket that opens in "2x (x > 0)"; 0 if the text ends in no such condition."""
     if len(tokens) < 6 or tokens[-1].value != ")":
         return 0
     depth = 0
@@ -323,7 +322,7 @@ def _condition_words(tokens: list[Token]) -> list[str]:
 
 
 def _declared(tokens: list[Token], words: list[str]) -> tuple[str, ...]:
-    """Letters that a condition declares as integers or constants: their names mean nothing."""
+    """Returns letters that a condition declares as integers or constants, so that their names are arbitrary."""
     if not {"integer", "integers", "constant", "constants", "arbitrary", "setz", "setn", "in", "any"} & set(words):
         return ()
     names = [token.value for token in tokens if token.kind == "sym"]
@@ -332,22 +331,19 @@ def _declared(tokens: list[Token], words: list[str]) -> tuple[str, ...]:
 
 
 def _split_list(tokens: list[Token]) -> tuple[list[list[Token]], list[str]]:
-    """Pieces between top-level commas, semicolons, "and" and "or", and what joins them."""
+    """Splits at top-level commas, semicolons, "and" and "or"; returns the pieces and the separators."""
     pieces: list[list[Token]] = [[]]
     joiners: list[str] = []
     depth = 0
     quantified = bool(tokens) and tokens[0].value in ("forall", "exists")
     for token in tokens:
-        if token.kind == "begin" or (token.kind == "op" and token.value in OPEN):
-            depth += 1
-        elif token.kind == "end" or (token.kind == "op" and token.value in CLOSE):
-            depth -= 1
+        depth += nesting(token)
         if depth <= 0 and not quantified and token.kind == "op" and token.value in (",", ";", "and", "or", "&"):
             if pieces[-1]:
                 pieces.append([])
                 joiners.append(token.value)
             elif joiners and token.value in ("and", "or"):
-                joiners[-1] = token.value  # ", and" is one joint
+                joiners[-1] = token.value  # ", and" is one separator
             continue
         pieces[-1].append(token)
     if not pieces[-1]:
@@ -368,17 +364,17 @@ def _joined(answers: list[Answer], joiners: list[str]) -> Answer:
         together = tuple(piece for part in pieces for piece in part)
         if joint == "or":
             return Answer("region", pieces=together, name=name)
-        if any(answer.brackets for answer in answers):  # written as intervals: a list of them is their union
+        if any(answer.brackets for answer in answers):  # intervals: a list of them is their union
             return Answer("list", items=tuple(answers))
         common = pieces[0]
         for part in pieces[1:]:
             common = regions.intersect(common, part)
         return Answer("region", pieces=common or (together if joint == "," else ()), name=name)
     if joint == "or" and any(answer.kind == "region" for answer in answers):
-        found = [_as_region(answer) for answer in answers]
-        if all(part is not None for part in found):
+        parts = [_as_region(answer) for answer in answers]
+        if all(part is not None for part in parts):
             names = {answer.name for answer in answers if answer.name}
-            together = tuple(piece for part in found if part is not None for piece in part)
+            together = tuple(piece for part in parts if part is not None for piece in part)
             return Answer("region", pieces=together, name=names.pop() if len(names) == 1 else "")
     items = tuple(item for answer in answers for item in (answer.items if answer.kind == "list" else (answer,)))
     if len(items) > MAX_ITEMS:
@@ -397,7 +393,7 @@ def _as_region(answer: Answer) -> regions.Pieces | None:
     return None
 
 
-# -- one piece: words beside it, its unit, its value
+# -- one piece: its value, its unit and the words beside it
 
 
 def _piece(tokens: list[Token]) -> Answer:
@@ -409,7 +405,7 @@ def _piece(tokens: list[Token]) -> Answer:
     if colon and all(
         token.kind in ("word", "text") or (token.kind == "num" and i) for i, token in enumerate(tokens[:colon])
     ):
-        label = _prose(tokens[:colon], anything=True)  # "Paolo: 18"
+        label = _prose(tokens[:colon])  # "Paolo: 18"
         tokens = tokens[colon + 1 :]
     tokens = _without_lead(tokens)
     head, words = split_tail(tokens)
@@ -425,31 +421,34 @@ def _piece(tokens: list[Token]) -> Answer:
     tail = read_tail(words, rational(node)) if words else NO_TAIL
     if tail.percent:
         if node.op not in ("num", "dec", "neg", "div"):
-            raise Unreadable("a percentage of what is no number")
+            raise Unreadable("a percentage of something other than a number")
         node = Node("percent", (node,))
     if tail.scale != 1:
         node = Node("mul", (node, number(tail.scale)))
-    found = shaped(node)
-    if words and found.kind not in ("scalar", "list", "region", "tuple"):
-        raise Unreadable("words after an answer that takes none")
+    answer = shaped(node)
+    if words and answer.kind not in ("scalar", "list", "region", "tuple"):
+        raise Unreadable("words after an answer of a type that has no unit")
     unit = tail.unit if tail.unit is not None else money
     if money is not None and tail.unit is not None and not set(money.dimension) & set(tail.unit.dimension):
         unit = money.times(tail.unit)  # "$15 per hour"
     label = (*label, *tail.label)
-    if found.kind == "scalar" and found.node is not None and found.node.op == "deg":
+    if answer.kind == "scalar" and answer.node is not None and answer.node.op == "deg":
         angle = {"celsius": CELSIUS, "fahrenheit": FAHRENHEIT}.get(label[0] if label else "", DEGREE)
-        found, unit = changed(found, node=found.node.args[0]), angle if unit is None else unit
+        answer, unit = changed(answer, node=answer.node.args[0]), angle if unit is None else unit
     elif (
-        found.kind == "scalar" and found.node is not None and found.node.op == "neg" and found.node.args[0].op == "deg"
+        answer.kind == "scalar"
+        and answer.node is not None
+        and answer.node.op == "neg"
+        and answer.node.args[0].op == "deg"
     ):
-        found, unit = changed(found, node=Node("neg", found.node.args[0].args)), DEGREE
+        answer, unit = changed(answer, node=Node("neg", answer.node.args[0].args)), DEGREE
     if unit is None and not label:
-        return found
-    return changed(found, unit=unit or found.unit, label=(*found.label, *label), noun=tail.noun)
+        return answer
+    return changed(answer, unit=unit or answer.unit, label=(*answer.label, *label), noun=tail.noun)
 
 
 def _is_word(letters: str) -> bool:
-    """Three or more letters with a vowel are a word, unless they are the start of the alphabet."""
+    """Returns whether the letters are a word: three or more with a vowel, and not the start of the alphabet."""
     return (
         len(letters) > 2 and bool(set(letters.casefold()) & set("aeiou")) and letters.casefold() not in ("abc", "abcd")
     )
@@ -468,7 +467,7 @@ def _without_currency(tokens: list[Token]) -> tuple[list[Token], Unit | None]:
 
 
 def _without_lead(tokens: list[Token]) -> list[Token]:
-    """Without words before the value that do not change it."""
+    """Removes the words before a value that do not change it."""
     index = 0
     while index < len(tokens) and tokens[index].kind in ("word", "text"):
         words = [word for word in re.findall(r"[^\W\d_]+", tokens[index].value.casefold())]
@@ -487,17 +486,17 @@ def _without_lead(tokens: list[Token]) -> list[Token]:
 
 
 def _named(tokens: list[Token]) -> tuple[str, ...]:
-    """The words of "Maximum = 2"."""
+    """Returns the words before the sign of "Maximum = 2", else ()."""
     for index, token in enumerate(tokens):
         if token.value == "=" and token.kind == "op":
             if index and all(part.kind in ("word", "text") and len(part.value) > 2 for part in tokens[:index]):
-                return _prose(tokens[:index], anything=True)
+                return _prose(tokens[:index])
             return ()
     return ()
 
 
 def _measured(tokens: list[Token]) -> bool:
-    """Is it "rank(A) = 3": what a function of a thing by name comes to?"""
+    """Returns whether the tokens state a value of a named function, as in "rank(A) = 3"."""
     if len(tokens) < 6 or tokens[0].value.casefold() not in _MEASURES or tokens[0].kind not in ("word", "text"):
         return False
     sign = next((index for index, token in enumerate(tokens[:12]) if token.value == "="), 0)
@@ -509,8 +508,8 @@ def _measured(tokens: list[Token]) -> bool:
     )
 
 
-def _prose(tokens: list[Token], *, anything: bool) -> tuple[str, ...]:
+def _prose(tokens: list[Token]) -> tuple[str, ...]:
     words = tuple(word for token in tokens for word in text_words(token.value))
-    if not anything or set(words) & REVERSING:
-        raise Unreadable("words that may turn the value around")
+    if set(words) & REVERSING:
+        raise Unreadable("words that may change the value")
     return words

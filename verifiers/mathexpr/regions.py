@@ -1,4 +1,4 @@
-"""Subsets of the real line: intervals, inequalities, set-builders and unions, brought to one form."""
+"""Subsets of the real line: converts intervals, inequalities, set-builders and unions to lists of intervals."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from verifiers.mathexpr.normal import normal
 MINUS_INFINITY = Node("neg", (INFINITY,))
 Pieces = tuple[Piece, ...]
 EVERYTHING: Pieces = (Piece(MINUS_INFINITY, False, INFINITY, False),)
-_MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
+MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
 
 
 class Unsolved(Exception):
-    """An inequality whose variable does not stand alone: no solution has been given."""
+    """An inequality that is not solved for its variable."""
 
 
 def from_node(node: Node) -> Pieces:
-    """An interval, a set of points, a union, a difference or a set-builder as pieces. Raises Unreadable, Unsolved."""
+    """Returns an interval, set of points, union, difference or set-builder as pieces. Raises Unreadable, Unsolved."""
     match node.op:
         case "group" if len(node.args) == 2 and node.value in ("()", "[]", "(]", "[)"):
             return (Piece(node.args[0], node.value[0] == "[", node.args[1], node.value[1] == "]"),)
@@ -45,6 +45,7 @@ def from_node(node: Node) -> Pieces:
 
 
 def point(node: Node) -> Piece:
+    """Returns the interval of a single value."""
     return Piece(node, True, node, True)
 
 
@@ -55,19 +56,24 @@ def _builder(node: Node) -> tuple[str, Pieces]:
         start, head = from_node(head.args[1]), head.args[0]
     if head.op != "sym":
         raise Unsolved
-    found: list[Pieces] = []
+    regions: list[Pieces] = []
     for condition in conditions:
         name, pieces = solved(condition)
         if name != head.value:
             raise Unsolved
-        found.append(pieces)
+        regions.append(pieces)
     if node.value == "or":
-        return head.value, intersect(start, tuple(piece for pieces in found for piece in pieces))
-    return head.value, functools.reduce(intersect, found, start)
+        return head.value, intersect(start, tuple(piece for pieces in regions for piece in pieces))
+    return head.value, functools.reduce(intersect, regions, start)
 
 
 def solved(node: Node) -> tuple[str, Pieces]:
-    """(variable, pieces) of an inequality whose variable stands alone: x > 3, -1 < x <= 3, x != 2, x in [0, 1)."""
+    """Returns (variable, pieces) of a solved inequality: x > 3, -1 < x <= 3, x != 2, x in [0, 1).
+
+    Raises:
+        Unsolved: the variable is not alone on its side.
+        Unreadable: the bounds can't be ordered.
+    """
     if node.op != "chain":
         raise Unsolved
     ops, args = node.value, node.args
@@ -75,41 +81,42 @@ def solved(node: Node) -> tuple[str, Pieces]:
         return args[0].value, from_node(args[1])
     if ops == ("notin",) and args[0].op == "sym":
         return args[0].value, complement(from_node(args[1]))
-    places = [index for index, arg in enumerate(args) if arg.op == "sym"]
-    alone = [i for i in places if not any(args[i].value in symbols(arg) for j, arg in enumerate(args) if j != i)]
+    indices = [index for index, arg in enumerate(args) if arg.op == "sym"]
+    alone = [i for i in indices if not any(args[i].value in symbols(arg) for j, arg in enumerate(args) if j != i)]
     if len(alone) > 1 and len(args) == 3 and 1 in alone:
         alone = [1]
     if len(alone) != 1 or len(args) > 3 or (len(args) == 3 and alone != [1]):
         raise Unsolved
     index = alone[0]
     name = args[index].value
-    found = EVERYTHING
+    region = EVERYTHING
     for i, op in enumerate(ops):
-        if op not in _MIRROR and op != "=":
+        if op not in MIRROR and op != "=":
             raise Unsolved
         if i == index:
-            found = intersect(found, _half(op, args[i + 1]))
+            region = intersect(region, _half(op, args[i + 1]))
         elif i + 1 == index:
-            found = intersect(found, _half(_MIRROR.get(op, op), args[i]))
-    return name, found
+            region = intersect(region, _half(MIRROR.get(op, op), args[i]))
+    return name, region
 
 
 def scaled(node: Node, *, sign_only: bool = False) -> tuple[str, Pieces] | None:
-    """(variable, pieces) of an inequality in a multiple of its variable: 2x > 6, -x <= 1.
+    """Returns (variable, pieces) of an inequality in a multiple of its variable: 2x > 6, -x <= 1; else None.
 
-    With `sign_only` the multiple is -x.
+    Args:
+        sign_only: accept no multiple but -x.
     """
     if node.op != "chain":
         return None
-    found = [(index, _multiple(arg)) for index, arg in enumerate(node.args) if symbols(arg)]
-    if len(found) != 1 or found[0][1] is None or not set(node.value) <= set(_MIRROR) - {"!="}:
+    multiples = [(index, _multiple(arg)) for index, arg in enumerate(node.args) if symbols(arg)]
+    if len(multiples) != 1 or multiples[0][1] is None or not set(node.value) <= set(MIRROR) - {"!="}:
         return None
-    index, (name, factor) = found[0][0], found[0][1]
+    index, (name, factor) = multiples[0][0], multiples[0][1]
     if sign_only and factor != -1:
         return None
     args = [Node("div", (arg, number(factor))) for arg in node.args]
     args[index] = symbol(name)
-    ops = node.value if factor > 0 else tuple(_MIRROR[op] for op in node.value)
+    ops = node.value if factor > 0 else tuple(MIRROR[op] for op in node.value)
     try:
         return solved(Node("chain", tuple(args), ops))
     except Unsolved:
@@ -117,7 +124,7 @@ def scaled(node: Node, *, sign_only: bool = False) -> tuple[str, Pieces] | None:
 
 
 def _multiple(node: Node) -> tuple[str, Fraction] | None:
-    """(x, c) of c x."""
+    """Returns (x, c) for c x, else None."""
     inner = normal(node)
     if inner.op == "sym":
         return inner.value, Fraction(1)
@@ -127,7 +134,7 @@ def _multiple(node: Node) -> tuple[str, Fraction] | None:
 
 
 def _half(op: str, end: Node) -> Pieces:
-    """All x with x op end."""
+    """Returns all x with x op end."""
     match op:
         case "<" | "<=":
             return (Piece(MINUS_INFINITY, False, end, op == "<="),)
@@ -139,19 +146,23 @@ def _half(op: str, end: Node) -> Pieces:
 
 
 def intersect(a: Pieces, b: Pieces) -> Pieces:
-    """The common part. Ends that can't be ordered stay as they are if one side bounds nothing."""
+    """Returns the intersection.
+
+    Raises:
+        Unreadable: two finite bounds can't be ordered, or there are too many pieces.
+    """
     budget = current()
     if len(a) * len(b) > MAX_ITEMS:
         raise Unreadable("an intersection of too many pieces")
-    found = []
+    common = []
     for x in a:
         for y in b:
             low, low_closed = _tighter(x.low, x.low_closed, y.low, y.low_closed, 1, budget)
             high, high_closed = _tighter(x.high, x.high_closed, y.high, y.high_closed, -1, budget)
             sign = order(low, high, budget)
             if sign is None or sign < 0 or (sign == 0 and low_closed and high_closed):
-                found.append(Piece(low, low_closed, high, high_closed))
-    return tuple(found)
+                common.append(Piece(low, low_closed, high, high_closed))
+    return tuple(common)
 
 
 def _tighter(a: Node, a_closed: bool, b: Node, b_closed: bool, sign: int, budget: Budget) -> tuple[Node, bool]:
@@ -160,29 +171,29 @@ def _tighter(a: Node, a_closed: bool, b: Node, b_closed: bool, sign: int, budget
         return b, b_closed
     if b == unbounded:
         return a, a_closed
-    found = order(a, b, budget)
-    if found is None:
+    ordering = order(a, b, budget)
+    if ordering is None:
         raise Unreadable("bounds that can't be ordered")
-    if found == 0:
+    if ordering == 0:
         return a, a_closed and b_closed
-    return (a, a_closed) if found == sign else (b, b_closed)
+    return (a, a_closed) if ordering == sign else (b, b_closed)
 
 
 def complement(a: Pieces) -> Pieces:
-    """What is not in it."""
-    found = EVERYTHING
+    """Returns the complement. Raises Unreadable as `intersect`."""
+    rest = EVERYTHING
     for piece in a:
         outside = []
         if piece.low != MINUS_INFINITY:
             outside.append(Piece(MINUS_INFINITY, False, piece.low, not piece.low_closed))
         if piece.high != INFINITY:
             outside.append(Piece(piece.high, not piece.high_closed, INFINITY, False))
-        found = intersect(found, tuple(outside))
-    return found
+        rest = intersect(rest, tuple(outside))
+    return rest
 
 
 def canonical(pieces: Pieces, budget: Budget) -> Pieces:
-    """Sorted, touching pieces merged, empty ones dropped; as it stands where the ends can't be ordered."""
+    """Sorts the pieces, merges touching ones and drops empty ones; unchanged if the ends can't be ordered."""
     live: list[Piece] = []
     for piece in pieces:
         sign = order(piece.low, piece.high, budget)
@@ -190,12 +201,8 @@ def canonical(pieces: Pieces, budget: Budget) -> Pieces:
             return pieces
         if sign is not None and (sign < 0 or (sign == 0 and piece.low_closed and piece.high_closed)):
             live.append(piece)
-
-    def compare(a: Piece, b: Piece) -> int:
-        return _ordered(a, b, budget)
-
     try:
-        live.sort(key=functools.cmp_to_key(compare))
+        live.sort(key=functools.cmp_to_key(functools.partial(_ordered, budget=budget)))
     except ValueError:
         return pieces
     merged: list[Piece] = []
@@ -214,14 +221,14 @@ def canonical(pieces: Pieces, budget: Budget) -> Pieces:
 
 
 def _ordered(a: Piece, b: Piece, budget: Budget) -> int:
-    found = order(a.low, b.low, budget)
-    if found is None:
+    sign = order(a.low, b.low, budget)
+    if sign is None:
         raise ValueError
-    return found or (b.low_closed - a.low_closed)
+    return sign or (b.low_closed - a.low_closed)
 
 
 def same_region(a: Pieces, b: Pieces, budget: Budget) -> bool:
-    """Equal as sets of real numbers."""
+    """Returns whether the two are equal as sets of real numbers. Raises TooHard."""
     a, b = canonical(a, budget), canonical(b, budget)
     if len(a) != len(b):
         return budget.decided("region", False)
@@ -247,8 +254,8 @@ def _same_end(a: Node, b: Node, budget: Budget) -> bool:
 
 
 def integers_within(pieces: Pieces) -> list[Node] | None:
-    """The integers in bounded pieces with rational ends, at most MAX_ITEMS of them."""
-    found: list[int] = []
+    """Returns the integers in the pieces; None if an end is not rational or a piece longer than MAX_ITEMS."""
+    integers: list[int] = []
     for piece in pieces:
         low, high = rational(piece.low), rational(piece.high)
         if low is None or high is None or high - low > MAX_ITEMS:
@@ -256,5 +263,5 @@ def integers_within(pieces: Pieces) -> list[Node] | None:
         first = -((-low.numerator) // low.denominator)
         last = high.numerator // high.denominator
         inside = range(first, last + 1)
-        found += [k for k in inside if (k > low or piece.low_closed) and (k < high or piece.high_closed)]
-    return [number(k) for k in sorted(set(found))]
+        integers += [k for k in inside if (k > low or piece.low_closed) and (k < high or piece.high_closed)]
+    return [number(k) for k in sorted(set(integers))]

@@ -1,4 +1,4 @@
-"""Comparison of what is no single value: subsets of the line, equations, inequalities, congruences, ratios."""
+"""Compares answers that are not single values: subsets of the line, equations, inequalities, congruences, ratios."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from verifiers.mathexpr.limits import Budget, Unreadable
 from verifiers.mathexpr.nodes import Node, has_op, number, substitute, symbol, symbols, walk
 from verifiers.mathexpr.normal import normal
 from verifiers.mathexpr.piecewise import same_cases
-from verifiers.mathexpr.regions import Pieces
+from verifiers.mathexpr.regions import MIRROR, Pieces
 
 
 def verdict(same: bool, same_kind: bool) -> str:
-    """The reason for a finding; an answer of another kind may still be the same."""
+    """Returns the reason for a finding: "equal", or "different" for the same kind, or "type_clash" for another."""
     return "equal" if same else "different" if same_kind else "type_clash"
 
 
 def regions_of(gold: Answer, answer: Answer, budget: Budget) -> str:
-    """A list of intervals against their union; a finite set against points."""
+    """Compares a list of intervals or points (gold) with a region (answer)."""
     pieces: list[Piece] = []
     for item in gold.items:
         if item.kind == "region":
@@ -36,11 +36,12 @@ def regions_of(gold: Answer, answer: Answer, budget: Budget) -> str:
         else:
             return "type_clash"
     if len(regions.canonical(tuple(pieces), budget)) != len(pieces):
-        return "different"  # what overlaps was not listed to be united
+        return "different"  # overlapping intervals are not a union
     return verdict(regions.same_region(tuple(pieces), answer.pieces, budget), True)
 
 
 def region_gold(gold: Answer, answer: Answer, budget: Budget) -> str:
+    """Compares an answer with a gold region. Returns the reason; raises TooHard."""
     pieces: Pieces
     if answer.kind == "region":
         pieces = answer.pieces
@@ -73,6 +74,7 @@ def region_gold(gold: Answer, answer: Answer, budget: Budget) -> str:
 
 
 def equation_gold(gold: Answer, answer: Answer, budget: Budget) -> str:
+    """Compares an answer with a gold equation. Returns the reason; raises TooHard."""
     assert gold.node is not None
     if answer.kind == "equation" and answer.node is not None:
         return verdict(same_equation(gold.node, answer.node, budget), True)
@@ -93,7 +95,7 @@ _COORDINATES = frozenset({"x", "y", "z", "r", "rho", "theta", "t"})
 
 
 def names_value(chain: Node) -> bool:
-    """m + n = 7 says what m + n is; x + y = 7, a^2 + b = 0 and 2a = 14 are equations."""
+    """Returns whether the chain states a value, as m + n = 7; x + y = 7, a^2 + b = 0 and 2a = 14 are equations."""
     left, *right = chain.args
     names = symbols(left)
     if len(right) != 1 or symbols(right[0]) or rational(right[0]) == 0 or len(names) < 2:
@@ -102,7 +104,7 @@ def names_value(chain: Node) -> bool:
 
 
 def same_residues(congruence: Node, form: Node) -> bool:
-    """n = 3 (mod 7) and 7k + 3."""
+    """Returns whether a congruence and a form have the same residues, as n = 3 (mod 7) and 7k + 3."""
     names = symbols(form)
     if len(names) != 1 or has_op(form, frozenset({"pow", "div", "fn", "fact", "binom", "root", "abs"})):
         return False
@@ -121,14 +123,14 @@ def _difference(chain: Node) -> Node:
 
 
 def same_equation(a: Node, b: Node, budget: Budget) -> bool:
-    """Equal up to a constant factor and the side things stand on."""
+    """Returns whether the equations are equal up to a constant factor and rearrangement. Raises TooHard."""
     if normal(a) == normal(b):
         return budget.decided("normal", True)
     return _proportion(_difference(a), _difference(b), budget) is not None
 
 
 def _proportion(f: Node, g: Node, budget: Budget) -> int | None:
-    """The sign of c where f = c g for a constant c, else None."""
+    """Returns the sign of c if f = c g for a constant c, else None."""
     if symbols(f) != symbols(g):
         return None
     for shift in (0, 1, 2):
@@ -147,7 +149,7 @@ def _proportion(f: Node, g: Node, budget: Budget) -> int | None:
 
 
 def same_ratio(gold: Answer, answer: Answer, budget: Budget) -> str:
-    """Equal up to a common factor."""
+    """Compares two ratios, which are equal up to a common factor."""
     if answer.kind not in ("ratio", "clock") or len(answer.items) != len(gold.items):
         return "different" if answer.kind == "ratio" else "type_clash"
     ours = [item.node for item in gold.items if item.node is not None]
@@ -158,11 +160,8 @@ def same_ratio(gold: Answer, answer: Answer, budget: Budget) -> str:
     return verdict(all(equal(Node("mul", (a, theirs[0])), Node("mul", (b, ours[0])), budget) for a, b in pairs), True)
 
 
-_MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
-
-
 def structure(gold: Answer, answer: Answer, budget: Budget) -> str:
-    """Relations up to a positive factor and the side; anything else by its canonical form."""
+    """Compares relations, up to a positive factor and rearrangement; others by their canonical form."""
     g, a = gold.node, answer.node
     if g is not None and g.op == "congruence" and answer.kind == "scalar" and a is not None:
         return verdict(same_residues(g, a), True)
@@ -181,8 +180,8 @@ def structure(gold: Answer, answer: Answer, budget: Budget) -> str:
         same = gap is not None and gap.denominator == 1
         same = same and equal(g.args[0], a.args[0], budget) and equal(g.args[2], a.args[2], budget)
         return verdict(budget.decided("rational", same), True)
-    if g.op == a.op == "chain" and len(g.args) == len(a.args) == 2 and {g.value[0], a.value[0]} <= set(_MIRROR):
+    if g.op == a.op == "chain" and len(g.args) == len(a.args) == 2 and {g.value[0], a.value[0]} <= set(MIRROR):
         sign = _proportion(_difference(g), _difference(a), budget)
-        wanted = g.value[0] if sign == 1 else _MIRROR[g.value[0]]
+        wanted = g.value[0] if sign == 1 else MIRROR[g.value[0]]
         return verdict(budget.decided("points", sign is not None and a.value[0] == wanted), True)
     return verdict(budget.decided("normal", False), True)

@@ -1,4 +1,4 @@
-"""Expression trees to typed answers: chains of relations, groups, sets, ratios and plus-minus signs."""
+"""Converts expression trees to typed answers: chains of relations, groups, sets, ratios and plus-minus signs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REGION_OPS = frozenset({"union", "minus_set", "cap", "builder"})
 
 
 def shaped(node: Node) -> Answer:
-    """The typed answer that a parsed expression is. Raises Unreadable."""
+    """Returns a parsed expression as a typed answer. Raises Unreadable, TooHard."""
     if node.op == "chain":
         return _chain(node)
     if node.op == "group":
@@ -55,18 +55,18 @@ def shaped(node: Node) -> Answer:
 
 
 def _ratio(node: Node) -> list[Node]:
-    """The parts of a : b : c."""
+    """Returns the parts of a : b : c."""
     if node.op == "div" and node.value == ":":
         return [*_ratio(node.args[0]), node.args[1]]
     return [node]
 
 
 def _items(nodes: tuple[Node, ...]) -> tuple[Answer, ...]:
-    found: list[Answer] = []
+    answers: list[Answer] = []
     for node in nodes:
         answer = shaped(node)
-        found.extend(answer.items if answer.kind == "list" else (answer,))
-    return tuple(found)
+        answers.extend(answer.items if answer.kind == "list" else (answer,))
+    return tuple(answers)
 
 
 def _group(node: Node) -> Answer:
@@ -101,14 +101,14 @@ def _region(node: Node) -> Answer:
             return inside
         if node.op in ("union", "cap", "minus_set") and all(arg.op == "sym" for arg in node.args):
             return Answer("relation", node)  # sets by name: A and B
-        found = regions.from_node(node)
+        pieces = regions.from_node(node)
     except regions.Unsolved:
         return Answer("relation", node)
-    return Answer("region", pieces=found, brackets="interval")
+    return Answer("region", pieces=pieces, brackets="interval")
 
 
 def _integers(node: Node) -> Answer | None:
-    """{x in Z | -2 < x < 3} as the finite set it is."""
+    """Returns {x in Z | -2 < x < 3} as a finite set; None for a builder over other sets."""
     head = node.args[0]
     if (
         head.op != "chain"
@@ -116,10 +116,10 @@ def _integers(node: Node) -> Answer | None:
         or head.args[1] not in (Node("const", (), "Z"), Node("const", (), "N"))
     ):
         return None
-    found = [regions.solved(condition) for condition in node.args[1:]]
-    if node.value == "or" or any(name != head.args[0].value for name, _ in found):
+    solutions = [regions.solved(condition) for condition in node.args[1:]]
+    if node.value == "or" or any(name != head.args[0].value for name, _ in solutions):
         raise regions.Unsolved
-    values = regions.integers_within(functools.reduce(regions.intersect, (pieces for _, pieces in found)))
+    values = regions.integers_within(functools.reduce(regions.intersect, (pieces for _, pieces in solutions)))
     if values is None:
         raise Unreadable("a set of integers that can't be listed")
     return Answer("set", items=tuple(Answer("scalar", value) for value in values), brackets="{}")
@@ -143,7 +143,7 @@ def _chain(node: Node) -> Answer:
 
 
 def _over_values(node: Node) -> Node:
-    """0 < f(x) < 1 bounds f's values: the function stands for them."""
+    """Replaces f(x) in 0 < f(x) < 1 by a symbol for its values."""
     applied = [arg for arg in node.args if arg.op == "apply" and all(part.op == "sym" for part in arg.args)]
     if len(applied) != 1 or sum(map(bool, map(symbols, node.args))) != 1:
         return node
@@ -165,7 +165,7 @@ def _equalities(node: Node) -> Answer:
     if not name and len(args) == 2 and args[1].op in ("set", "builder", "union") and first.op == "add":
         name = difference_name(first)
     values = tuple(arg for arg in args if not unevaluated(arg))
-    if unevaluated(first) and values:  # an integral that is said to be 7 is what 7 is called
+    if unevaluated(first) and values:  # an integral that is stated to be 7 is the name of 7
         name, bound, args = f"{first.op} {digest(normal(first)).hex()}", (), (first, *values)
     elif name and values[1:]:
         args = values  # x = an integral = 7
@@ -188,7 +188,7 @@ def _equalities(node: Node) -> Answer:
 
 
 def _value(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """What a named chain comes to: S = ab = 3 * 4 = 12 says that S is 12."""
+    """Returns the value of a named chain: 12 for S = ab = 3 * 4 = 12."""
     start = next((index for index, node in enumerate(nodes) if not symbols(node)), len(nodes))
     if start < len(nodes) and not any(map(symbols, nodes[start:])):
         return _one_value(nodes[start:]) if start + 1 < len(nodes) else nodes[start:]
@@ -196,13 +196,19 @@ def _value(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def _one_value(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """The constants of a chain, exact one first, if they agree (a decimal up to its last place); () if they do not."""
+    """Returns the value of a chain of constants: (exact value, decimal), or one of them if only one kind occurs.
+
+    Decimals must agree up to their last place. () if a node is no scalar.
+
+    Raises:
+        Unreadable: the constants differ.
+    """
     if any(shaped(node).kind != "scalar" for node in nodes):
         return ()
     budget = current()
-    for reading in (nodes, tuple(map(decimal_logs, nodes))):  # log 0.01 = -2 says itself which base it means
+    for reading in (nodes, tuple(map(decimal_logs, nodes))):  # log 0.01 = -2 shows the base of its log
         exact = [node for node in reading if as_decimal(node) is None]
-        rough = [(node, found) for node in reading if (found := as_decimal(node)) is not None]
+        rough = [(node, decimal) for node in reading if (decimal := as_decimal(node)) is not None]
         reference = exact[-1] if exact else rough[0][0]
         if all(equal(node, reference, budget) for node in exact[:-1]) and all(
             numeric_gap(node, reference, half, budget) for node, (_, half) in rough
@@ -212,7 +218,7 @@ def _one_value(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def _one_expression(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """The last expression of an identity such as (a+b)(a-b) = a^2 - b^2; () if it is no identity."""
+    """Returns the last expression of an identity such as (a+b)(a-b) = a^2 - b^2; () if it is no identity."""
     budget = current()
     if any(node.op in ("chain", "group", "set", "builder", "union") for node in nodes):
         return ()
@@ -220,21 +226,21 @@ def _one_expression(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def both_signs(node: Node) -> list[Node]:
-    """What the plus-minus signs stand for: all of them together, or each by itself where there is no minus-plus."""
+    """Returns the values of a node with plus-minus signs, which vary together only if there is a minus-plus."""
     together = has_op(node, frozenset({"mp"}))
-    count = sum(found.op in _SIGNED for found in walk(node))
+    count = sum(signed.op in _SIGNED for signed in walk(node))
     if count > 4:
         raise Unreadable("too many plus-minus signs")
     if together or count == 1:
         return [_signed(node, [sign] * count)[0] for sign in (True, False)]
-    found = []
+    signed = []
     for choice in range(2**count):
-        found.append(_signed(node, [bool(choice >> k & 1) for k in range(count)])[0])
-    return found
+        signed.append(_signed(node, [bool(choice >> k & 1) for k in range(count)])[0])
+    return signed
 
 
 def _signed(node: Node, signs: list[bool]) -> tuple[Node, list[bool]]:
-    """The node with its plus-minus signs decided, and the decisions that are left."""
+    """Returns the node with its plus-minus signs replaced according to `signs`, and the signs that are left."""
     if node.op in _SIGNED:
         plus, left = signs[0], signs[1:]
         inner, left = _signed(node.args[0], left)

@@ -1,4 +1,4 @@
-"""The parser's compound forms: numerals, fractions, functions, brackets, sets, matrices, sums and integrals."""
+"""Parses compound forms: numerals, fractions, functions, brackets, sets, matrices, sums and integrals."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ _BASE_WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
                "eleven": 11, "twelve": 12, "sixteen": 16}  # fmt: skip
 _INVERSE = {"sin": "asin", "cos": "acos", "tan": "atan", "cot": "acot", "sec": "asec", "csc": "acsc", "sinh": "asinh",
             "cosh": "acosh", "tanh": "atanh"}  # fmt: skip
+_OPERATIONS = {"factorial": "fact", "binomial": "binom", "abs": "abs", "conj": "conj"}
 
 
 def numeral_at(parser: Parser, token: Token) -> Node:
-    """A number with what belongs to it: exponent, repeating decimals, base, or the fraction of a mixed number."""
+    """Parses a number with its exponent, repeating decimals, base, or the fraction of a mixed number."""
     raw, following = token.value, parser.peek()
     if following.kind == "exp":
         parser.at += 1
-        return scaled(raw, _small_int(following.value))
+        if len(following.value) > 6:
+            raise Unreadable("an exponent of ten that is too long")
+        return scaled(raw, int(following.value))
     repeating = _repeating(parser, raw, following)
     if repeating is not None:
         return repeating
@@ -40,7 +43,7 @@ def numeral_at(parser: Parser, token: Token) -> Node:
 
 
 def scaled(raw: str, exponent: int = 0) -> Node:
-    """A numeral as a node: exact integers are `num`, decimals keep half a unit of their last place."""
+    """Returns a numeral as a node: `num` for an integer, `dec` with half a unit of the last place for a decimal."""
     value, places = numeral(raw)
     if abs(exponent) > 4000:
         raise Unreadable("an exponent of ten beyond 4000")
@@ -50,14 +53,8 @@ def scaled(raw: str, exponent: int = 0) -> Node:
     return Node("dec", (), (value * scale if exponent else value, scale / (2 * 10**places)))
 
 
-def _small_int(text: str) -> int:
-    if len(text) > 6:
-        raise Unreadable("an exponent of ten that is too long")
-    return int(text)
-
-
 def based(raw: str, subscript: str) -> Node:
-    """A numeral in a named base; the value is (digits, base)."""
+    """Returns a numeral in a named base; the value of the node is (digits, base). Raises Unreadable."""
     word = subscript.strip().lower()
     base = _BASE_WORDS.get(word, int(word) if word.isdigit() and len(word) < 3 else 0)
     if not 2 <= base <= 36:
@@ -70,7 +67,7 @@ def based(raw: str, subscript: str) -> Node:
 
 
 def _repeating(parser: Parser, raw: str, following: Token) -> Node | None:
-    """0.(3), 0.\\overline{3}, 0.\\dot{3}, 0.1(6), 0.333..."""
+    """Parses 0.(3), 0.\\overline{3}, 0.\\dot{3}, 0.1(6), 0.333..."""
     if "." not in raw:
         return None
     fixed = raw.partition(".")[2]
@@ -88,11 +85,11 @@ def _repeating(parser: Parser, raw: str, following: Token) -> Node | None:
         if parser.peek(2).value != ")" or not period.isdigit():
             return None
     elif following.value == "..." and len(fixed) >= 3:
-        found = _period(fixed)
-        if not found:
-            raise Unreadable("decimals that go on without a visible period")
+        split = _period(fixed)
+        if not split:
+            raise Unreadable("decimals that continue without a visible period")
         parser.at += 1
-        fixed, period = found
+        fixed, period = split
         return number(_repeated(raw.partition(".")[0], fixed, period))
     else:
         return None
@@ -101,7 +98,7 @@ def _repeating(parser: Parser, raw: str, following: Token) -> Node | None:
 
 
 def _period(decimals: str) -> tuple[str, str] | None:
-    """(what stands before, the period) if the decimals end in at least three digits of a period seen twice."""
+    """Returns (digits before it, period) if the decimals end in three or more digits of a period that occurs twice."""
     for start in range(len(decimals)):
         tail = decimals[start:]
         for length in range(1, len(tail) // 2 + 1):
@@ -119,7 +116,7 @@ def _repeated(whole: str, fixed: str, period: str) -> Fraction:
 
 
 def _mixed(parser: Parser, raw: str, following: Token) -> Node | None:
-    """`1\\frac{1}{2}` and `1 1/2`: only for a proper fraction of plain integers."""
+    """Parses the fraction of `1\\frac{1}{2}` and `1 1/2`; None unless it is a proper fraction of plain integers."""
     if following.kind == "cmd" and following.value == "frac":
         if not _plain_fraction(parser):
             return None
@@ -140,7 +137,7 @@ def _mixed(parser: Parser, raw: str, following: Token) -> Node | None:
 
 
 def _plain_fraction(parser: Parser) -> bool:
-    """Do two arguments of digits alone follow the command? Looked up only: what stands in a fraction is read once."""
+    """Returns whether two arguments of digits alone follow the command. Consumes no tokens."""
     ahead = 1
     for _ in range(2):
         if parser.peek(ahead).value == "{" and parser.peek(ahead + 2).value == "}":
@@ -155,7 +152,7 @@ def _plain_fraction(parser: Parser) -> bool:
 
 
 def fraction(parser: Parser, top: Node, bottom: Node) -> Node:
-    """A fraction, or the derivative it spells: d/dx applied to the next factor, or d f/dx."""
+    """Returns a fraction, or the derivative that it denotes: d/dx applied to the next factor, or d f/dx."""
     if bottom.op == "mul" and len(bottom.args) == 2 and bottom.args[0] in (symbol("d"), symbol("partial")):
         mark = bottom.args[0]
         if top == mark and parser.starts_factor():
@@ -167,7 +164,7 @@ def fraction(parser: Parser, top: Node, bottom: Node) -> Node:
 
 
 def function(parser: Parser, name: str) -> Node:
-    """A named function: `\\sin x`, `\\sin^2 x`, `\\sin^{-1} x`, `\\log_2 x`, `\\sqrt[3]{x}`, `max(a, b)`."""
+    """Parses a named function: `\\sin x`, `\\sin^2 x`, `\\sin^{-1} x`, `\\log_2 x`, `\\sqrt[3]{x}`, `max(a, b)`."""
     if name == "frac":
         parser.expect("(")
         raise Unreadable("a fraction without its command sign")
@@ -182,23 +179,15 @@ def function(parser: Parser, name: str) -> Node:
         exponent = parser.inner("}") if parser.accept("{") else parser.signed_exponent()
     arguments = _arguments(parser, name)
     parser.depth -= 1
-    if name == "log" and base is None and len(arguments) == 2:  # log(8, 2), as SymPy writes it
+    if name == "log" and base is None and len(arguments) == 2:  # log(8, 2), as SymPy prints it
         base, arguments = arguments[1], arguments[:1]
     wanted = 2 if name == "binomial" else 1
     if name not in ("min", "max", "gcd", "lcm") and len(arguments) != wanted:
         raise Unreadable(f"'{name}' of {len(arguments)} arguments")
-    if name == "sqrt":
-        node = Node("fn", arguments, "sqrt") if root is None else Node("root", (arguments[0], root))
-    elif name == "cbrt":
-        node = Node("root", (arguments[0], number(3)))
-    elif name == "factorial":
-        node = Node("fact", arguments)
-    elif name == "binomial":
-        node = Node("binom", arguments)
-    elif name == "abs":
-        node = Node("abs", arguments)
-    elif name == "conj":
-        node = Node("conj", arguments)
+    if name == "cbrt" or root is not None:
+        node = Node("root", (arguments[0], root or number(3)))
+    elif name in _OPERATIONS:
+        node = Node(_OPERATIONS[name], arguments)
     elif name == "exp":
         node = Node("pow", (Node("const", (), "e"), arguments[0]))
     elif base is not None and name == "log":
@@ -215,7 +204,7 @@ def _refuse(name: str) -> Node:
 
 
 def _arguments(parser: Parser, name: str) -> tuple[Node, ...]:
-    """In brackets, in braces, or the factors that follow up to the next + or -."""
+    """Parses the arguments: in brackets, in braces, or the factors up to the next + or -."""
     if parser.is_op("("):
         parser.at += 1
         return tuple(items(parser, ")"))
@@ -223,8 +212,8 @@ def _arguments(parser: Parser, name: str) -> tuple[Node, ...]:
         mark = parser.at
         parser.at += 1
         if name in ("min", "max", "gcd", "lcm"):
-            found = tuple(items(parser, "}"))
-            return found[0].args if len(found) == 1 and found[0].op == "group" else found
+            nodes = tuple(items(parser, "}"))
+            return nodes[0].args if len(nodes) == 1 and nodes[0].op == "group" else nodes
         node = parser.inner("}")
         if node.op == "group":
             return node.args
@@ -245,14 +234,14 @@ def _arguments(parser: Parser, name: str) -> tuple[Node, ...]:
 
 
 def items(parser: Parser, *closes: str) -> list[Node]:
-    """Relations separated by commas up to a closing bracket, which is consumed."""
-    found: list[Node] = []
+    """Parses relations separated by commas up to a closing bracket, which is consumed."""
+    nodes: list[Node] = []
     parser.deeper()
     bars, parser.bars = parser.bars, 0
     stops, parser.bar_stops = parser.bar_stops, False
     while True:
-        found.append(parser.relation())
-        if len(found) > MAX_ITEMS:
+        nodes.append(parser.relation())
+        if len(nodes) > MAX_ITEMS:
             raise Unreadable(f"more than {MAX_ITEMS} items")
         if parser.is_op(",", ";"):
             parser.at += 1
@@ -261,27 +250,27 @@ def items(parser: Parser, *closes: str) -> list[Node]:
         break
     parser.bars, parser.bar_stops = bars, stops
     parser.depth -= 1
-    return found
+    return nodes
 
 
 def bracketed(parser: Parser, opening: str) -> Node:
-    """(a), [a], a tuple or an interval; one item of matching brackets is that item."""
+    """Parses (a), [a], a tuple or an interval; one item in matching brackets is the item itself."""
     split_thousands(parser)
-    found = items(parser, ")", "]")
+    nodes = items(parser, ")", "]")
     brackets = opening + parser.last_close
-    if len(found) == 1:
+    if len(nodes) == 1:
         if brackets not in ("()", "[]"):
             raise Unreadable(f"'{opening}' closed by '{parser.last_close}'")
-        inner = found[0]
+        inner = nodes[0]
         if parser.is_op("_") and inner.op == "num" and brackets == "()":
             parser.at += 1
             return based(str(inner.value), parser.subscript())
         return inner if inner.op != "group" else Node("group", (inner,), brackets)
-    return Node("group", tuple(found), brackets)
+    return Node("group", tuple(nodes), brackets)
 
 
 def split_thousands(parser: Parser) -> None:
-    """Inside brackets a comma separates: (100,101) is a point, unless spaced commas show that it groups digits."""
+    """Splits numbers such as 100,101 in brackets at their commas, unless spaced commas separate the items."""
     if not parser.grouped:
         return
     depth, index, grouped = 0, parser.at, []
@@ -308,7 +297,7 @@ def split_thousands(parser: Parser) -> None:
 
 
 def braces(parser: Parser) -> Node:
-    """LaTeX grouping, or a set in plain text: {1, 2}, {x | x > 0}, {}."""
+    """Parses a LaTeX group, or a set in plain text: {1, 2}, {x | x > 0}, {}."""
     depth = 0
     for index in range(parser.at, len(parser.tokens)):
         token = parser.tokens[index]
@@ -331,76 +320,78 @@ def braces(parser: Parser) -> Node:
 
 
 def set_braces(parser: Parser, close: str) -> Node:
-    """{a, b} or {x | conditions}."""
+    """Parses {a, b} or {x | conditions} after its opening brace."""
     if parser.accept(close):
         return Node("set")
     split_thousands(parser)
     parser.deeper()
     bars, stops, head = parser.bars, parser.bar_stops, parser.head
     parser.bars, parser.bar_stops, parser.head = 0, True, parser.depth
-    found = [parser.relation()]
-    builder = parser.is_op("|", ":") and len(found) == 1
+    nodes = [parser.relation()]
+    builder = parser.is_op("|", ":") and len(nodes) == 1
     parser.head = head
     words: list[str] = []
     if builder:
         parser.at += 1
         parser.bar_stops = False
-        found.append(parser.relation())
+        nodes.append(parser.relation())
     while parser.is_op(",", ";", "and", "or"):
         words.append(parser.take().value)
-        found.append(parser.relation())
-        if len(found) > MAX_ITEMS:
+        nodes.append(parser.relation())
+        if len(nodes) > MAX_ITEMS:
             raise Unreadable(f"more than {MAX_ITEMS} items")
     parser.bars, parser.bar_stops = bars, stops
     parser.expect(close)
     parser.depth -= 1
     if builder:
-        return Node("builder", tuple(found), "or" if "or" in words else "and")
-    return Node("set", tuple(found))
+        return Node("builder", tuple(nodes), "or" if "or" in words else "and")
+    return Node("set", tuple(nodes))
 
 
 def angle(parser: Parser) -> Node:
-    """<a, b>: a vector; <x | y>, <x|: a bracket of quantum mechanics, kept as it stands."""
+    """Parses <a, b>, a vector, or <x | y> and <x|, brackets of quantum mechanics, which are kept as they are."""
     parser.deeper()
     stops, parser.bar_stops = parser.bar_stops, True
-    found = [parser.relation()]
+    nodes = [parser.relation()]
     kind = "<>"
     while parser.is_op(",", "|"):
         kind = "<|>" if parser.take().value == "|" else kind
         if kind == "<|>" and parser.peek().kind in ("end_of_text", "op") and not parser.is_op("-", "(", "{", "|"):
             parser.bar_stops = stops
             parser.depth -= 1
-            return Node("group", tuple(found), "<|")
-        found.append(parser.relation())
+            return Node("group", tuple(nodes), "<|")
+        nodes.append(parser.relation())
     parser.bar_stops = stops
     parser.expect("rangle")
     parser.depth -= 1
-    return Node("group", tuple(found), kind)
+    return Node("group", tuple(nodes), kind)
 
 
 _LONGEST_EVENT = 24  # tokens between the brackets of a conditional probability
 
 
 def applied(parser: Parser, *, certain: bool) -> tuple[Node, ...] | None:
-    """The arguments of an unknown function, in (...) or {(...)}; None where no brackets follow."""
+    """Parses the arguments of an unknown function, in (...) or {(...)}; None if no arguments follow.
+
+    Args:
+        certain: the name is that of a function. Otherwise only one letter in brackets is an argument, as in theta(x);
+            theta(x + 1) may be a product.
+    """
     wrapped = parser.is_op("{") and parser.peek(1).value == "("
     if wrapped and parser.peek(1).kind == "op":
         parser.at += 2
-        found = tuple(items(parser, ")"))
+        arguments = tuple(items(parser, ")"))
         parser.expect("}")
-        return found
-    if (
-        not certain
-    ):  # a Greek letter before one letter in brackets, theta(x), is a function; theta(x + 1) may be a product
-        certain = parser.peek(1).kind == "sym" and parser.peek(2).value == ")"
-    if parser.is_op("(") and certain:
+        return arguments
+    one_letter = parser.peek(1).kind == "sym" and parser.peek(2).value == ")"
+    if parser.is_op("(") and (certain or one_letter):
         parser.at += 1
         return tuple(items(parser, ")"))
     return None
 
 
 def conditional(parser: Parser) -> tuple[Node, ...] | None:
-    """The events of P(A | B): brackets with one bar in them; None where something else follows."""
+    """Parses the events of P(A | B): brackets with one bar in them; None if something else follows."""
     depth, bars = 0, 0
     for ahead in range(1, _LONGEST_EVENT):
         token = parser.peek(ahead)
@@ -415,7 +406,7 @@ def conditional(parser: Parser) -> tuple[Node, ...] | None:
     if bars != 1:
         return None
     parser.at += 1
-    parser.bars += 1  # the bar opens no absolute value
+    parser.bars += 1  # so that the bar opens no absolute value
     first = parser.relation()
     parser.bars -= 1
     parser.expect("|")
@@ -425,7 +416,7 @@ def conditional(parser: Parser) -> tuple[Node, ...] | None:
 
 
 def matrix(parser: Parser, environment: str) -> Node:
-    """A matrix environment; |...| and vmatrix are its determinant."""
+    """Parses a matrix environment or cases; vmatrix is a determinant. Raises Unreadable."""
     if environment not in _MATRICES and environment != "cases":
         raise Unreadable(f"the environment '{environment}'")
     parser.deeper()
@@ -456,7 +447,7 @@ def matrix(parser: Parser, environment: str) -> Node:
 
 
 def bound(parser: Parser, kind: str) -> Node:
-    """\\sum_{k=1}^{n}, \\prod, \\int_a^b ... dx, \\lim_{x \\to a}."""
+    """Parses \\sum_{k=1}^{n}, \\prod, \\int_a^b ... dx, \\lim_{x \\to a}, each with its body."""
     lower = upper = None
     name, side = "", ""
     while parser.is_op("_", "^"):
@@ -467,7 +458,8 @@ def bound(parser: Parser, kind: str) -> Node:
         else:
             name, lower, side = _binding(parser, kind)
     if kind == "int":
-        body, name = _differential(parser.sum())
+        integrand = parser.sum()
+        body, name = _without_differential(integrand) or (integrand, "x")
         return Node("int", (body,) if lower is None else (body, lower, upper or _refuse("int")), name)
     if lower is None or (upper is None and kind != "lim"):
         raise Unreadable(f"'{kind}' without its bounds")
@@ -479,11 +471,11 @@ def bound(parser: Parser, kind: str) -> Node:
 
 
 def _binding(parser: Parser, kind: str) -> tuple[str, Node, str]:
-    """`{k=1}` or `{x \\to 3^+}`: the bound name, where it starts or goes, and from which side."""
+    """Parses `{k=1}` or `{x \\to 3^+}`: returns the bound name, its start or limit, and the side ("+", "-" or "")."""
     parser.expect("{")
     token = parser.take()
     if token.kind != "sym":
-        raise Unreadable("a bound variable that is no letter")
+        raise Unreadable("a bound variable that is not a letter")
     name = token.value + ("_" + parser.subscript() if parser.accept("_") else "")
     parser.expect("->" if kind == "lim" else "=")
     parser.deeper()
@@ -506,13 +498,8 @@ def _binding(parser: Parser, kind: str) -> tuple[str, Node, str]:
     return name, lower, side
 
 
-def _differential(node: Node) -> tuple[Node, str]:
-    """The integrand without its dx, and x; an integral without one is over x."""
-    found = _without_d(node)
-    return found if found is not None else (node, "x")
-
-
-def _without_d(node: Node) -> tuple[Node, str] | None:
+def _without_differential(node: Node) -> tuple[Node, str] | None:
+    """Returns the integrand without its dx, and the x; None if there is no differential."""
     one = number(1)
     if node.op == "mul":
         for index in range(len(node.args) - 1):
@@ -521,33 +508,29 @@ def _without_d(node: Node) -> tuple[Node, str] | None:
                 body = one if not rest else rest[0] if len(rest) == 1 else Node("mul", rest)
                 return body, node.args[index + 1].value
         for index, factor in enumerate(node.args):
-            inner = _without_d(factor) if factor.op in ("div", "mul") else None
+            inner = _without_differential(factor) if factor.op in ("div", "mul") else None
             if inner is not None:
                 return Node("mul", (*node.args[:index], inner[0], *node.args[index + 1 :])), inner[1]
-    if node.op == "div":
-        inner = _without_d(node.args[0])
-        return None if inner is None else (Node("div", (inner[0], node.args[1])), inner[1])
-    if node.op == "neg":
-        inner = _without_d(node.args[0])
-        return None if inner is None else (Node("neg", (inner[0],)), inner[1])
-    if node.op == "add":
-        inner = _without_d(node.args[-1])
-        return None if inner is None else (Node("add", (*node.args[:-1], inner[0])), inner[1])
+    if node.op in ("div", "neg", "add"):  # dx is in the numerator or the last term
+        index = len(node.args) - 1 if node.op == "add" else 0
+        inner = _without_differential(node.args[index])
+        if inner is not None:
+            return Node(node.op, (*node.args[:index], inner[0], *node.args[index + 1 :])), inner[1]
     return None
 
 
 def modulus(parser: Parser) -> Node:
-    """The m of \\pmod{m} and (mod m), after a congruence."""
+    """Parses the m of \\pmod{m} and (mod m), after a congruence."""
     in_brackets = parser.accept("(")
     parser.take()
-    found = parser.argument() if parser.is_op("{") else parser.argument_number()
+    size = parser.argument() if parser.is_op("{") else parser.argument_number()
     if in_brackets:
         parser.expect(")")
-    return found
+    return size
 
 
 def quantified(parser: Parser) -> Node:
-    """\\forall x > 0, body."""
+    """Parses \\forall x > 0, body."""
     kind = parser.take().value
     condition = parser.relation()
     if not parser.is_op(",", ":", ";"):

@@ -1,12 +1,13 @@
-"""Cleaned text to tokens, in one pass of one regular expression."""
+"""Splits cleaned text into tokens, in one pass of one regular expression."""
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from verifiers.extract import closing_brace
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.limits import MAX_DIGITS, MAX_TOKENS, Unreadable
 from verifiers.units.reading import is_unit, lookup
 
@@ -17,10 +18,10 @@ class Token(NamedTuple):
     kind: str
     value: str
     start: int
-    spaced: bool  # white space stands before it
+    spaced: bool  # white space precedes it
 
 
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"(?P<num>(?:(?<!\d,)[1-9]\d{0,2}(?:,\d{3})+(?![\d,]))(?:\.\d+)?|\d+\.\d+|\d+\.(?!\.)|\.\d+|\d+)"
     r"|(?P<exp>(?<=[\d.])[eE][+-]?\d+(?![\w.]))"
     r"|(?P<letters>USD_|[A-Za-z]+)"
@@ -31,13 +32,22 @@ _TOKEN = re.compile(
     r"|(?P<other>.)",
     re.DOTALL,
 )
-OPEN = frozenset(["(", "[", "{", "lset", "langle", "lfloor", "lceil"])
-CLOSE = frozenset([")", "]", "}", "rset", "rangle", "rfloor", "rceil"])
-# Inside \\text{...}: a separator, or a number that is not part of a word.
-_TEXT_PART = re.compile(r"[,;]|\b(?:and|or)\b|(?<![^\W_])(?<![.^/-])\d+(?:[.,]\d+)*(?![^\W_])", re.IGNORECASE)
-_LETTER_LIST = re.compile(r"[A-Z](?:\s*(?:,|,?\s+and\s)\s*[A-Z])+")
-_CAPITAL = re.compile(r"[A-Z]")
-_DRESSED_NUMBER = re.compile(r"[-+]?(?:USD_ )?\d[\d.,/]*(?:\s*%|\s*[A-Za-z][A-Za-z ./^0-9]{0,40})?")
+_OPEN = frozenset(["(", "[", "{", "lset", "langle", "lfloor", "lceil"])
+_CLOSE = frozenset([")", "]", "}", "rset", "rangle", "rfloor", "rceil"])
+
+
+def nesting(token: Token) -> int:
+    """Returns 1 for a token that opens a bracket or an environment, -1 for one that closes it, else 0."""
+    if token.kind == "op":
+        return (token.value in _OPEN) - (token.value in _CLOSE)
+    return (token.kind == "begin") - (token.kind == "end")
+
+
+# Within \\text{...}: a separator, or a number that is not part of a word.
+_TEXT_PART = lazy_pattern(r"[,;]|\b(?:and|or)\b|(?<![^\W_])(?<![.^/-])\d+(?:[.,]\d+)*(?![^\W_])", re.IGNORECASE)
+_LETTER_LIST = lazy_pattern(r"[A-Z](?:\s*(?:,|,?\s+and\s)\s*[A-Z])+")
+_CAPITAL = lazy_pattern(r"[A-Z]")
+_DRESSED_NUMBER = lazy_pattern(r"[-+]?(?:USD_ )?\d[\d.,/]*(?:\s*%|\s*[A-Za-z][A-Za-z ./^0-9]{0,40})?")
 
 GREEK = frozenset(
     "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho varrho"
@@ -77,57 +87,10 @@ _OPERATOR_OF = {
     "lnot": "neg",
 }  # fmt: skip
 _SKIPPED = frozenset(
-    [
-        "left",
-        "right",
-        "big",
-        "Big",
-        "bigg",
-        "Bigg",
-        "bigl",
-        "bigr",
-        "Bigl",
-        "Bigr",
-        "biggl",
-        "biggr",
-        "Biggl",
-        "Biggr",
-        "bigm",
-        "Bigm",
-        "middle",
-        ",",
-        ";",
-        ":",
-        "!",
-        "space",
-        "thinspace",
-        "medspace",
-        "thickspace",
-        "negthinspace",
-        "negmedspace",
-        "negthickspace",
-        "enspace",
-        "quad",
-        "qquad",
-        "displaystyle",
-        "textstyle",
-        "scriptstyle",
-        "limits",
-        "nolimits",
-        "rm",
-        "bf",
-        "it",
-        "boldsymbol",
-        "mathstrut",
-        "strut",
-        "hfill",
-        "nonumber",
-        "hline",
-        "vphantom",
-        "allowbreak",
-        "relax",
-        "scriptscriptstyle",
-    ]
+    "left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr bigm Bigm middle , ; : ! space thinspace"
+    " medspace thickspace negthinspace negmedspace negthickspace enspace quad qquad displaystyle textstyle scriptstyle"
+    " limits nolimits rm bf it boldsymbol mathstrut strut hfill nonumber hline vphantom allowbreak relax"
+    " scriptscriptstyle".split()
 ) | {" ", "\n"}
 _SPACES = frozenset(
     [",", ";", ":", " ", "\n", "space", "thinspace", "medspace", "thickspace", "enspace", "quad", "qquad"]
@@ -136,8 +99,8 @@ _TEXT = frozenset("text textbf textit textrm textnormal mbox hbox emph textsf te
 _LETTERS = frozenset(
     "mathrm mathbf mathit mathsf mathtt mathcal mathscr mathfrak operatorname bm boldsymbol pmb".split()
 )
-_UNIT_LETTERS = frozenset("m s g h L N J W K".split())  # upright, they are units
-_UNIT_CAPITALS = frozenset("A V C F T H".split())  # upright and after a number, they are
+_UNIT_LETTERS = frozenset("m s g h L N J W K".split())  # units if upright
+_UNIT_CAPITALS = frozenset("A V C F T H".split())  # units if upright and after a number
 _BLACKBOARD = {"R": "R", "Z": "Z", "N": "N", "Q": "Q", "C": "C"}
 _EXTENDED = {"varnothing": "emptyset", "empty": "emptyset", "imaginaryunit": "i", "dfrac": "frac", "tfrac": "frac",
              "cfrac": "frac", "sfrac": "frac", "nicefrac": "frac", "dbinom": "binom", "tbinom": "binom",
@@ -145,9 +108,10 @@ _EXTENDED = {"varnothing": "emptyset", "empty": "emptyset", "imaginaryunit": "i"
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of a cleaned text.
+    """Returns the tokens of a cleaned text.
 
-    Raises: Unreadable if there are too many, or one is too long.
+    Raises:
+        Unreadable: there are too many tokens, a number is too long, or a command lacks its argument.
     """
     tokens: list[Token] = []
     position, end, spaced = 0, len(text), False
@@ -207,7 +171,7 @@ def _letters(raw: str, start: int, spaced: bool) -> Token:
 
 
 def _command(tokens: list[Token], text: str, name: str, start: int, position: int, spaced: bool) -> int:
-    """Adds what the command at `start` stands for; returns where to go on."""
+    """Appends the tokens of the command at `start`; returns the position after it."""
     name = name.rstrip("*") or name
     name = _EXTENDED.get(name, name)
     if name in _SKIPPED:
@@ -227,7 +191,7 @@ def _command(tokens: list[Token], text: str, name: str, start: int, position: in
         before = tokens[-2] if len(tokens) > 1 else None
         if last and last.kind == "text" and _CAPITAL.fullmatch(last.value):
             if before is None or before.value in ("(", "[", ",", "lset", "="):
-                tokens[-1] = last._replace(kind="sym")  # after a number it would be a unit
+                tokens[-1] = last._replace(kind="sym")  # after a number it is a unit
         elif last and before and name == "mathrm" and last.value in _UNIT_CAPITALS and before.kind == "num":
             tokens[-1] = last._replace(kind="text")
     elif name in ("mathbb", "Bbb"):
@@ -252,7 +216,7 @@ def _command(tokens: list[Token], text: str, name: str, start: int, position: in
 
 
 def _styled(name: str, content: str, start: int, spaced: bool) -> list[Token]:
-    """`\\text{...}` and letters in another type face: words, or the letters themselves."""
+    """Returns the tokens of `\\text{...}` or of letters in another typeface: words, or the letters themselves."""
     stripped = content.strip()
     if not stripped:
         return []
@@ -279,24 +243,24 @@ def _styled(name: str, content: str, start: int, spaced: bool) -> list[Token]:
 
 
 def _text_parts(text: str, start: int, spaced: bool) -> list[Token]:
-    """The words of a text; its numbers, and separators at its ends or beside numbers, are tokens of their own."""
+    """Returns the words of a text; numbers, and separators at its ends or beside numbers, are tokens of their own."""
     parts = [part for part in _split_keeping(text) if part.strip()]
-    found: list[Token] = []
+    tokens: list[Token] = []
     for index, part in enumerate(parts):
         plain = part.strip()
         beside = [parts[at].strip() for at in (index - 1, index + 1) if 0 <= at < len(parts)]
         separates = len(beside) < 2 or any(not near[0].isalpha() or near.lower() in ("and", "or") for near in beside)
         if plain[0].isdigit() and _TEXT_PART.fullmatch(plain):
-            found.append(Token("num", plain, start, True))
+            tokens.append(Token("num", plain, start, True))
         elif plain in (",", ";") and separates:
-            found.append(Token("op", ",", start, spaced))
+            tokens.append(Token("op", ",", start, spaced))
         elif plain.lower() in ("and", "or") and separates:
-            found.append(Token("op", plain.lower(), start, spaced))
-        elif found and found[-1].kind == "text":
-            found[-1] = found[-1]._replace(value=f"{found[-1].value} {plain}")
+            tokens.append(Token("op", plain.lower(), start, spaced))
+        elif tokens and tokens[-1].kind == "text":
+            tokens[-1] = tokens[-1]._replace(value=f"{tokens[-1].value} {plain}")
         else:
-            found.append(Token("text", plain, start, spaced))
-    return found
+            tokens.append(Token("text", plain, start, spaced))
+    return tokens
 
 
 def _split_keeping(text: str) -> list[str]:
@@ -308,7 +272,7 @@ def _split_keeping(text: str) -> list[str]:
 
 
 def braced(text: str, position: int) -> tuple[str, int]:
-    """The content of the braces (or the one character) after `position`, and where it ends."""
+    """Returns the content of the braces (or the one character) after `position`, and the position after it."""
     while position < len(text) and text[position] == " ":
         position += 1
     if position >= len(text):
@@ -322,14 +286,9 @@ def braced(text: str, position: int) -> tuple[str, int]:
 
 
 def numeral(raw: str) -> tuple[Fraction, int | None]:
-    """The value of a numeral and the number of its decimals (None for an integer)."""
+    """Returns the value of a numeral and the number of its decimals (None for an integer)."""
     plain = raw.replace(",", "")
     whole, dot, decimals = plain.partition(".")
     if not dot or not decimals:
         return Fraction(int(whole or "0")), None
     return Fraction(int((whole or "0") + decimals), 10 ** len(decimals)), len(decimals)
-
-
-def token_text(tokens: list[Any]) -> str:
-    """A short rendering for messages."""
-    return " ".join(str(token.value) for token in tokens[:12])

@@ -1,4 +1,4 @@
-"""Vectors written with unit vectors: 3i + 2j, 3\\mathbf{i} - \\hat{j} + k."""
+"""Reads vectors in terms of unit vectors: 3i + 2j, 3\\mathbf{i} - \\hat{j} + k."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ _AXES = {"i": 0, "j": 1, "k": 2}
 
 
 def components(node: Node) -> tuple[Node, ...] | None:
-    """The coordinates, two or three; None for anything that is no sum of multiples of i, j and k."""
-    found: dict[int, Node] = {}
+    """Returns the two or three coordinates of a sum of multiples of i, j and k; None for any other node."""
+    coordinates: dict[int, Node] = {}
     for term in node.args if node.op == "add" else (node,):
         part = _multiple(term)
-        if part is None or part[0] in found:
+        if part is None or part[0] in coordinates:
             return None
-        found[part[0]] = part[1]
-    if 1 not in found:
-        return None  # without j, i is the imaginary unit
-    return tuple(found.get(axis, number(0)) for axis in range(3 if 2 in found else 2))
+        coordinates[part[0]] = part[1]
+    if 1 not in coordinates:
+        return None  # without j, i may be the imaginary unit
+    return tuple(coordinates.get(axis, number(0)) for axis in range(3 if 2 in coordinates else 2))
 
 
 def _multiple(term: Node) -> tuple[int, Node] | None:
-    """(axis, factor) of a multiple of one unit vector."""
+    """Returns (axis, factor) of a multiple of one unit vector, else None."""
     if term.op == "neg":
         inner = _multiple(term.args[0])
         return None if inner is None else (inner[0], Node("neg", (inner[1],)))

@@ -1,4 +1,4 @@
-"""The `math` verifier: does the completion's final answer say the same as the gold?"""
+"""The `math` verifier: compares the completion's final answer with the gold."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ from verifiers.extract.statements import stated
 from verifiers.extract.truths import said_truth
 from verifiers.extract.understood import not_understood
 from verifiers.extract.wordings import NO_SOLUTION_SAID, says_no_solution
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.answers import Answer, type_name
-from verifiers.mathexpr.calculus import carried_out
+from verifiers.mathexpr.calculus import evaluated
 from verifiers.mathexpr.clean import clean, trim
 from verifiers.mathexpr.compare import Policy, compared
 from verifiers.mathexpr.echo import restates
@@ -48,42 +49,42 @@ from verifiers.mathexpr.weekdays import weekday, without_copula
 REASONS = {
     "equal": "the same answer",
     "different": "an answer of the gold's type with another value",
-    "imprecise": "right as far as it goes, but with too few digits for an exact gold",
+    "imprecise": "correct as far as it goes, but with too few digits for an exact gold",
     "type_clash": "an answer of another type (a set for a number, a point for an interval)",
     "unit_clash": "a unit or noun that contradicts the gold's",
-    "unsolved": "an inequality whose variable does not stand alone, or the question's own expression",
-    "hedged": "several answers where the gold is one",
-    "no_answer": "no final answer: none given, unclosed reasoning, several answer blocks, negated or asked",
+    "unsolved": "an inequality that is not solved for its variable, or the question's own expression",
+    "hedged": "several answers where the gold is one, or words beside the answer that may change it",
+    "no_answer": "no final answer: none given, unclosed reasoning, several answer blocks, a negation or a question",
     "unparseable": "a final answer that can't be read",
-    "too_long": "a final answer or completion beyond the caps",
-    "too_hard": "deciding would cost more than the budget allows",
+    "too_long": "a final answer or completion above the length limits",
+    "too_hard": "the comparison would exceed the budget of work",
 }  # the closed set of reasons
 MAX_CHARS = 1_000_000
 _CHOICES = {"percent": ("either", "value"), "units": ("drop", "require"), "multiple_choice": ("auto", "letter")}
-_INTEGER = re.compile(
+_INTEGER = lazy_pattern(
     r"\s*\$?\s*([+-]?)\s*([1-9]\d{0,2}(?:,\d{3}){1,5}|\d{1,18})(?:\.0{1,6})?\s*\$?\s*\.?\s*", re.ASCII
 )
-_BETWEEN_BOXES = re.compile(r"[\s$}{,;&\\]*(?:text\s*\{)?[\s,]*(?:and|or)?[\s$}{,;&\\]*\\f?boxe?d?\s*\{?")
-_LONGEST_WORDED = 200  # characters of a whole text that begins with "Yes"
-_WORKED = 150  # a longer gold may be a solution that ends in its answer
-_FLOAT = re.compile(r"[+-]?(?=[\d.]{17,19}$)\d+\.\d+")  # what floating point makes of 0.1 + 0.2 or 200 / 3
+_BETWEEN_BOXES = lazy_pattern(r"[\s$}{,;&\\]*(?:text\s*\{)?[\s,]*(?:and|or)?[\s$}{,;&\\]*\\f?boxe?d?\s*\{?")
+_LONGEST_WORDED = 200  # characters; a longer text that begins with "Yes" is not taken as an answer
+_WORKED = 150  # characters; a longer gold may be a solution that ends in its answer
+_FLOAT = lazy_pattern(r"[+-]?(?=[\d.]{17,19}$)\d+\.\d+")  # a printed float, such as 0.1 + 0.2 or 200 / 3
 
 
 @dataclass(frozen=True, slots=True)
 class _Gold:
-    """A gold that was understood, or why it was not."""
+    """A gold that was read, or the error that says why it can't be."""
 
     answer: Answer | None
     type: str = ""
     integer: int | None = None
     error: str = ""
     text: str = ""
-    carried_out: Mapping[Node, Node] = field(default_factory=dict)
+    evaluated: Mapping[Node, Node] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Explanation:
-    """Every step of one decision, for `python -m verifiers math --explain`."""
+    """The steps of one decision, for `python -m verifiers math --explain`."""
 
     steps: list[tuple[str, str]] = field(default_factory=list)
 
@@ -93,22 +94,23 @@ class MathVerifier:
 
     The gold is a number, plain text, LaTeX, or a worked solution that ends in `#### N` or boxes its answer. Its type
     decides what counts as the same: sets and intervals are compared as sets, tuples in order, equations up to scale,
-    quantities by dimension and size, decimals at the gold's last place, exact golds exactly. Work is bounded by caps
-    and a budget of steps, so any completion of up to 1 MB takes at most about 50 ms, in any thread. Reasons: see
-    REASONS.
+    quantities by dimension and size, decimals at the gold's last place, exact golds exactly. Caps and a budget of
+    work bound the cost, so a completion of up to 1 MB takes at most about 50 ms, in any thread. Reasons: see REASONS.
 
     Args:
-        strict: only what stands in the one `<answer>` block counts, and no decimal stands for an exact gold.
-        precision: significant digits with which a correctly rounded decimal may stand for an exact gold that is no
+        strict: only a single `<answer>` block counts, and no decimal is accepted for an exact gold.
+        precision: significant digits at which a correctly rounded decimal is accepted for an exact gold that is no
             integer; 0 = never. Default 6, or 0 if strict.
         percent: "either": 50% is 0.5, and 50 where the gold or the question is about percent; "value": 0.5 only.
-        units: "drop": a unit may be missing on one side; "require": it must be there on both.
-        multiple_choice: "auto": the text of an option of the prompt may stand for its letter; "letter": it may not.
+        units: "drop": a unit may be missing on one side; "require": it must be on both.
+        multiple_choice: "auto": the text of an option of the prompt is accepted for its letter; "letter": it is not.
 
-    Raises (when called): GoldError if the gold can't be understood.
+    Raises:
+        ValueError: an option has an unsupported value.
+        GoldError: (when called) the problem has no gold, or one that can't be understood.
     """
 
-    version = "9"
+    version = "10"
 
     def __init__(
         self,
@@ -119,8 +121,8 @@ class MathVerifier:
         units: str = "drop",
         multiple_choice: str = "auto",
     ) -> None:
-        given = {"percent": percent, "units": units, "multiple_choice": multiple_choice}
-        for name, value in given.items():
+        choices = {"percent": percent, "units": units, "multiple_choice": multiple_choice}
+        for name, value in choices.items():
             if value not in _CHOICES[name]:
                 raise ValueError(f"{name} must be one of {', '.join(_CHOICES[name])}; got {value!r}")
         if precision is not None and precision < 0:
@@ -135,7 +137,8 @@ class MathVerifier:
         return self.judge(problem, completion, None)
 
     def judge(self, problem: Problem, completion: Completion, explanation: Explanation | None) -> Verdict:
-        """The verdict; with an explanation, every step is noted in it."""
+        """Returns the verdict and appends every step to `explanation`, if there is one. Raises GoldError."""
+        problem, completion = _with_capital_labels(problem, completion)
         gold = self.gold(problem)
         if len(completion.text) > MAX_CHARS:
             return Verdict(0.0, "too_long", f"completion of {len(completion.text)} characters", gold_type=gold.type)
@@ -145,45 +148,53 @@ class MathVerifier:
 
     def _judge(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> Verdict:
         text = without_remarks(text)
-        found = find(text, strict=self.strict, prompt=problem.prompt)
-        if found.span is None and not self.strict and gold.answer is not None:
-            found = _worded(text, gold.answer) or found
+        extraction = find(text, strict=self.strict, prompt=problem.prompt)
+        if (
+            not self.strict
+            and gold.answer is not None
+            and (
+                extraction.span is None
+                or (gold.answer.kind == "truth" and extraction.source in ("statement", "number", "maths"))
+            )
+        ):
+            extraction = _worded(text, gold.answer) or extraction
         if explanation is not None:
-            where = "" if found.span is None else f" at {found.span}: {text[slice(*found.span)][:200]!r}"
-            explanation.steps.append(("extract", found.source + where))
-        if found.span is None:
-            return Verdict(0.0, "no_answer", found.source, gold_type=gold.type)
-        if problem.prompt and found.source != "answer" and repeats_prompt(problem.prompt, text, found):
+            where = "" if extraction.span is None else f" at {extraction.span}: {text[slice(*extraction.span)][:200]!r}"
+            explanation.steps.append(("extract", extraction.source + where))
+        if extraction.span is None:
+            return Verdict(0.0, "no_answer", extraction.source, gold_type=gold.type)
+        if problem.prompt and extraction.source != "answer" and repeats_prompt(problem.prompt, text, extraction):
             return Verdict(0.0, "no_answer", "the prompt repeated", gold_type=gold.type)
-        if gold.integer is not None and not (found.others or found.joint or found.said) and explanation is None:
-            match = _INTEGER.fullmatch(text, *found.span)
+        single = not (extraction.others or extraction.joint or extraction.said)
+        if gold.integer is not None and single and explanation is None:
+            match = _INTEGER.fullmatch(text, *extraction.span)
             if match is not None:
                 value = int(match[2].replace(",", ""))
                 same = (-value if match[1] == "-" else value) == gold.integer
                 reason = "equal" if same else "different"
-                answer = text[found.span[0] : found.span[1]].strip()
-                verdict = Verdict(float(same), reason, "", answer, found.span, gold.type, "rational")
-                return self._unless_doubted(verdict, problem, gold, text, found)
+                answer = text[extraction.span[0] : extraction.span[1]].strip()
+                verdict = Verdict(float(same), reason, "", answer, extraction.span, gold.type, "rational")
+                return self._unless_doubted(verdict, problem, gold, text, extraction)
         try:
-            with Budget(carried_out=gold.carried_out) as budget:
-                verdict = self._decide(problem, gold, text, found, budget, explanation)
-                return self._unless_doubted(verdict, problem, gold, text, found)
+            with Budget(evaluated=gold.evaluated) as budget:
+                verdict = self._decide(problem, gold, text, extraction, budget, explanation)
+                return self._unless_doubted(verdict, problem, gold, text, extraction)
         except TooHard as error:
             reason, detail = "too_hard", str(error)
         except RecursionError:  # the caller's own stack was nearly full
             reason, detail = "too_hard", "no room on the stack"
-        answer = text[found.span[0] : found.span[1]].strip()[:MAX_ANSWER_CHARS]
-        return Verdict(0.0, reason, detail, answer, found.span, gold.type)
+        answer = text[extraction.span[0] : extraction.span[1]].strip()[:MAX_ANSWER_CHARS]
+        return Verdict(0.0, reason, detail, answer, extraction.span, gold.type)
 
     def _unless_doubted(
         self, verdict: Verdict, problem: Problem, gold: _Gold, text: str, extraction: Extraction
     ) -> Verdict:
-        """The verdict, unless it would pay an answer beside which a word is not understood."""
+        """Returns the verdict, or "hedged" if it would pay an answer beside a word that is not understood."""
         if verdict.score != 1.0 or verdict.span is None or self.strict or extraction.source in ("statement", "truth"):
             return verdict
         assert gold.answer is not None
         word = not_understood(
-            NO_SOLUTION_SAID.sub(_blank, text) if gold.answer.kind == "empty" else text,
+            NO_SOLUTION_SAID.sub(lambda match: " " * len(match[0]), text) if gold.answer.kind == "empty" else text,
             verdict.span,
             prompt=problem.prompt,
             gold=gold.text,
@@ -195,16 +206,17 @@ class MathVerifier:
         return replace(verdict, score=0.0, reason="hedged", detail=f"{word!r} beside the answer is not understood")
 
     def _states_it(self, verdict: Verdict, problem: Problem, text: str, extraction: Extraction) -> bool:
-        """Does the last sentence say the same value of things? It was then read as a whole, word by word."""
+        """Returns whether the last sentence states the answer. Every word of that sentence was then understood."""
         if extraction.source != "anchor" or extraction.others:
             return False
-        found = stated(text, after_thinking(text) or 0, len(text), problem.prompt)
-        said, span = found.span if found is not None else None, verdict.span
-        return said is not None and span is not None and span[0] <= said[0] and said[1] <= span[1]
+        statement, span = stated(text, after_thinking(text) or 0, len(text), problem.prompt), verdict.span
+        if statement is None or statement.span is None or span is None:
+            return False
+        return span[0] <= statement.span[0] and statement.span[1] <= span[1]
 
     def gold(self, problem: Problem) -> _Gold:
-        """The problem's gold, read. Raises GoldError."""
-        name = f"problem {problem.id or problem.prompt[:60]!r}"
+        """Reads the problem's gold. Raises GoldError if it is missing or can't be understood."""
+        name = f"problem {problem.name!r}"
         if problem.answer is None:
             raise GoldError(f"{name} has no answer to compare with")
         try:
@@ -216,42 +228,46 @@ class MathVerifier:
         return gold
 
     def check_gold(self, problem: Problem) -> str:
-        """The type of the problem's gold, after it was read, found equal to itself, and unequal with a number changed.
+        """Checks that the gold can be read, equals itself, and differs from itself with a number changed.
 
-        Raises: GoldError that names the problem and says why the gold can't be used.
+        Returns:
+            The type of the gold, such as "integer".
+
+        Raises:
+            GoldError: the gold can't be used; the message names the problem and says why.
         """
         gold = self.gold(problem)
-        found = self(problem, Completion(f"<answer>{gold.text}</answer>"))
-        name = f"problem {problem.id or problem.prompt[:60]!r}: the gold {str(problem.answer)[:200]!r}"
-        if found.score != 1.0:
-            raise GoldError(f"{name} is not equal to itself: {f'{found.reason} {found.detail}'.strip()}")
+        verdict = self(problem, Completion(f"<answer>{gold.text}</answer>"))
+        name = f"problem {problem.name!r}: the gold {str(problem.answer)[:200]!r}"
+        if verdict.score != 1.0:
+            raise GoldError(f"{name} is not equal to itself: {f'{verdict.reason} {verdict.detail}'.strip()}")
         ignored = None if gold.integer is not None else self._ignored_number(problem, gold)
         if ignored is not None:
             raise GoldError(
-                f"{name} would be paid with another number in place of its '{ignored}': part of it is not understood;"
-                " write it as plain maths"
+                f"{name} would also be equal with another number in place of its '{ignored}': part of it is not"
+                " understood; write it as plain maths"
             )
         return gold.type
 
     def _ignored_number(self, problem: Problem, gold: _Gold) -> str | None:
-        """A number of the gold that decides nothing."""
+        """Returns a number of the gold that can change without changing the verdict, or None."""
         assert gold.answer is not None
         policy = self._policy(problem)
         with Budget(GUARD_BUDGET) as budget:
-            for found, texts in variants(gold.text):
+            for digits, texts in variants(gold.text):
                 for text in texts:
                     try:
                         reason, _ = self._reason(gold, text, problem, policy, budget, None)
                         if reason != "equal" or same_but_for_values(gold.answer, read(text)):
                             break
-                    except Unreadable:  # the words of a text that agree by themselves
+                    except Unreadable:  # equal as words, but not readable as maths
                         break
                     except TooHard:
-                        if budget.left < 0:  # a very long gold: its other numbers are not tried
+                        if budget.left < 0:  # the other numbers of a very long gold are not tried
                             return None
                         break
                 else:
-                    return found
+                    return digits
         return None
 
     def _policy(self, problem: Problem) -> Policy:
@@ -270,9 +286,8 @@ class MathVerifier:
         assert extraction.span is not None
         budget.trace = [] if explanation is not None else None
         policy = self._policy(problem)
-        answer = extraction.said or text[slice(*extraction.span)].strip(
-            " \n\r"
-        )  # a tab may be what is left of "\\text"
+        # Tabs are kept: one may be the remainder of a damaged "\\text".
+        answer = extraction.said or text[slice(*extraction.span)].strip(" \n\r")
         if len(answer) > MAX_ANSWER_CHARS:
             return Verdict(0.0, "too_long", f"answer of {len(answer)} characters", None, extraction.span, gold.type)
         reason, detail = "", ""
@@ -282,7 +297,7 @@ class MathVerifier:
             alternatives = bool(extraction.others)
             if alternatives or gold.answer.kind not in ("list", "set", "tuple"):
                 values = {text[slice(*part)].strip() for part in extraction.joint}
-                if len(values) > 1 and (alternatives or not self._agree(gold, text, extraction.joint, policy, budget)):
+                if len(values) > 1 and (alternatives or not self._agree(text, extraction.joint, policy, budget)):
                     return Verdict(0.0, "hedged", "several boxes", answer, span, gold.type)
             else:
                 span = (extraction.joint[0][0], extraction.joint[-1][1])
@@ -291,7 +306,7 @@ class MathVerifier:
                     and self._reason(gold, answer, problem, policy, budget, None)[0] == "equal"
                 ):
                     answer = joined
-        elif extraction.others and not self._agree(gold, text, (*extraction.others, span), policy, budget):
+        elif extraction.others and not self._agree(text, (*extraction.others, span), policy, budget):
             return Verdict(0.0, "hedged", "several final answers", answer, span, gold.type)
         ratio = _RATIO_IN_WORDS.fullmatch(answer) if _RATIO.fullmatch(gold.text) else None
         answer = f"{ratio[1]}:{ratio[2]}" if ratio else answer
@@ -308,11 +323,13 @@ class MathVerifier:
         ):
             return Verdict(0.0, "hedged", f"{doubt!r} in the answer", answer[:200], span, gold.type)
         if _ORDINAL.search(answer) and gold.answer.kind != "date" and not _ORDINAL.search(gold.text):
-            return Verdict(0.0, "type_clash", "an ordinal of something", answer, span, gold.type)
+            return Verdict(0.0, "type_clash", "an ordinal number", answer, span, gold.type)
         if turned(answer) and not turned(gold.text) and not quantity_with_half(plain_words(clean(answer))):
-            return Verdict(0.0, "type_clash", "words that deny or change the value", answer, span, gold.type)
+            return Verdict(0.0, "type_clash", "words that negate or change the value", answer, span, gold.type)
         if _refers_to_itself(answer) and "=" not in gold.text:
-            return Verdict(0.0, "type_clash", "an equation of a name with itself", answer, span, gold.type)
+            return Verdict(
+                0.0, "type_clash", "an equation that defines a name in terms of itself", answer, span, gold.type
+            )
         parts = restated(answer, one=gold.answer.kind == "scalar")
         if parts:
             if _names_unit(parts):
@@ -333,14 +350,21 @@ class MathVerifier:
                 if retried not in ("unparseable", "type_clash"):
                     reason, detail, answer, span = retried, note, text[slice(*inner)].strip(), inner
                     break
+        if extraction.source == "whole" and reason in ("unparseable", "type_clash") and problem.prompt:
+            said = stated(text, after_thinking(text) or 0, len(text), problem.prompt)
+            if said is not None and said.span is not None:
+                inner = said.said or text[slice(*said.span)].strip()
+                retried, note = self._reason(gold, inner, problem, policy, budget, explanation)
+                if retried not in ("unparseable", "type_clash"):
+                    reason, detail, answer, span = retried, note, inner, said.span
         if extraction.source == "whole" and reason in ("type_clash", "unparseable") and not _MATHS_SIGN.search(answer):
             return Verdict(0.0, "no_answer", "words only", gold_type=gold.type)
         if explanation is not None and budget.trace is not None:
             explanation.steps.extend(budget.trace)
         return Verdict(float(reason == "equal"), reason, detail, answer, span, gold.type, budget.rung)
 
-    def _agree(self, gold: _Gold, text: str, spans: tuple[Span, ...], policy: Policy, budget: Budget) -> bool:
-        """Do all the final answers say the same? A sentence says what its only value is."""
+    def _agree(self, text: str, spans: tuple[Span, ...], policy: Policy, budget: Budget) -> bool:
+        """Returns whether all final answers have the same value; a sentence has that of its only number."""
         parts = [text[slice(*span)] for span in spans]
         if _same_values((parts[-1], *parts[:-1]), policy, budget):
             return True
@@ -357,7 +381,7 @@ class MathVerifier:
         budget: Budget,
         explanation: Explanation | None,
     ) -> tuple[str, str]:
-        """(reason, detail) for one text taken as the final answer."""
+        """Returns (reason, detail) for a text that is taken as the final answer."""
         assert gold.answer is not None
         try:
             answer = read(text)
@@ -367,7 +391,7 @@ class MathVerifier:
             if explanation is not None:
                 explanation.steps.append(("read", f"unparseable: {error}"))
             return "unparseable", str(error)
-        budget.rung = "type"  # reading an equation may have compared its sides
+        budget.rung = "type"  # reading an equation may have compared its two sides
         if explanation is not None:
             explanation.steps.append(("read", f"{type_name(answer)}: {text[:200]!r}"))
         if gold.answer.kind == "text" or answer.kind == "text":
@@ -390,21 +414,44 @@ class MathVerifier:
         return reason, ""
 
 
-def _blank(match: re.Match[str]) -> str:
-    return " " * len(match[0])
+def _with_capital_labels(problem: Problem, completion: Completion) -> tuple[Problem, Completion]:
+    """Writes the labels of options a), b), ... as capitals in question, gold and completion, if the gold is a label."""
+    label = _SMALL_LABEL.fullmatch(str(problem.answer)) if len(str(problem.answer)) < 4 else None
+    if label is None or len(_SMALL_OPTION.findall(problem.prompt)) < 2 or len(completion.text) > MAX_CHARS:
+        return problem, completion
+    prompt = _SMALL_OPTION.sub(lambda match: match[0].upper(), problem.prompt)
+    text = _SMALL_CHOICE.sub(lambda match: match[0].upper(), completion.text)
+    return replace(problem, answer=label[1].upper(), prompt=prompt), replace(completion, text=text)
+
+
+_SMALL_LABEL = lazy_pattern(r"\(?([a-e])\)?")
+_SMALL_OPTION = lazy_pattern(r"(?:^|(?<=\s))\(?[a-e][).](?=\s)", re.MULTILINE)
+_SMALL_CHOICE = lazy_pattern(
+    r"(?<![\w\\$'’.])(?:\([a-e]\)|[a-e]\)|[a-e](?=[*_$}]*[.\s]*(?:</answer>\s*)?$)|(?<=boxed\{)[a-e](?=\}))"
+)
 
 
 def _without_points(gold: _Gold, answer: str, context: str, *, grouped: bool) -> str:
-    """ "86.400" as 86400 where the gold is such a number, and it, text or question are in a language that groups so."""
-    found = _GROUPED.match(answer) if gold.integer is not None and abs(gold.integer) >= 1000 else None
-    if found is None or not (grouped or language_of(context) in _WITH_POINTS):
+    """Reads "86.400" as 86400, if the gold has a thousand or more and digits are grouped by points.
+
+    They are if the gold's text does so (`grouped`), or if question and completion (`context`) are in such a language.
+    """
+    match = _GROUPED.match(answer) if gold.integer is not None and abs(gold.integer) >= 1000 else None
+    if match is None or not (grouped or language_of(context) in _WITH_POINTS):
         return answer
-    return answer[: found.end()].replace(".", "") + answer[found.end() :]
+    return answer[: match.end()].replace(".", "") + answer[match.end() :]
 
 
 def _with_decimal_comma(gold: _Gold, answer: str, context: str) -> tuple[_Gold, str]:
-    """Both as decimals, where `0{,}25` or "2,5 m" shows that the comma of a gold "0,25", or of one in a language that
-    writes decimals so, parts no list."""
+    """Returns gold and answer with decimal points, if the comma of a gold such as "0,25" is a decimal comma.
+
+    It may also separate a list. It is a decimal comma if the gold begins with "0," or the language writes decimals so,
+    and the answer, such as `0{,}25` or "2,5 m", is a single value.
+    """
+    price = _PRICE.fullmatch(answer)
+    if price is not None and (price[1] or price[4]):
+        answer = f"{price[1] or ''}{price[2]}.{price[3]}{price[4] or ''}"
+        return (read_gold(gold.text.replace(",", ".")) if _LIST_OR_DECIMAL.fullmatch(gold.text) else gold), answer
     if not _LIST_OR_DECIMAL.fullmatch(gold.text):
         return gold, answer
     in_language = language_of(context) in _WITH_DECIMAL_COMMA
@@ -422,7 +469,7 @@ def _with_decimal_comma(gold: _Gold, answer: str, context: str) -> tuple[_Gold, 
 
 
 def _grouped_gold(gold: _Gold, prompt: str) -> _Gold:
-    """A gold "1.500" as 1500, where the question is in a language that groups so and writes other numbers that way."""
+    """Reads a gold "1.500" as 1500, if the question's language groups so and the question contains such numbers."""
     if not _GROUPED.fullmatch(gold.text) or language_of(prompt) not in _WITH_POINTS:
         return gold
     shown = _OF_POINTS.search(prompt) and not _SHORT_DECIMAL.search(prompt)
@@ -430,8 +477,10 @@ def _grouped_gold(gold: _Gold, prompt: str) -> _Gold:
 
 
 def _worded(text: str, gold: Answer) -> Extraction | None:
-    """A text in which nothing announces an answer: all of it is one in words ("all real numbers"), or begins with it
-    ("Yes, they are parallel.")."""
+    """Finds an answer in a text that announces none.
+
+    The whole text is an answer in words ("all real numbers"), or begins with it ("Yes, they are parallel.").
+    """
     start = after_thinking(text)
     if start is None or len(text) - start > 400:
         return None
@@ -450,19 +499,19 @@ def _worded(text: str, gold: Answer) -> Extraction | None:
 
 
 def _same_values(parts: tuple[str, ...], policy: Policy, budget: Budget) -> bool:
-    """Does every restatement give the first part's value? A decimal may be a rounded one."""
+    """Returns whether all parts have the value of the first; a decimal may be rounded."""
     try:
         first, *others = [read(part) for part in parts]
         return all(
             compared(first, other, policy, budget) == "equal" or compared(other, first, policy, budget) == "equal"
             for other in others
         )
-    except Unreadable:  # a part, or the text of an option that one gives ("A: ^")
+    except Unreadable:  # a part, or the text of the option in it ("A: ^")
         return False
 
 
 def _names_unit(parts: tuple[str, ...]) -> bool:
-    """ "42 (dollars)": what seems to be said twice is a number and its unit."""
+    """Returns whether the parts are a number and its unit, as in "42 (dollars)", not a value stated twice."""
     if len(parts) != 2 or not parts[1].isalpha():
         return False
     try:
@@ -473,7 +522,7 @@ def _names_unit(parts: tuple[str, ...]) -> bool:
 
 
 def same_words(gold: Answer, text: str, gold_text: str = "") -> bool:
-    """The same words, or the one name or adjective that a sentence says of its subject."""
+    """Returns whether the words are the gold's, or the one name or adjective that a gold sentence states."""
     words = text_words(clean(text))
     wanted = gold.words if gold.kind == "text" else text_words(clean(gold_text)) if gold_text else ()
     if not wanted or not words:
@@ -496,14 +545,14 @@ def same_words(gold: Answer, text: str, gold_text: str = "") -> bool:
 
 
 def _names(words: tuple[str, ...]) -> list[str]:
-    """The names of "Anna, Boris and Carl", sorted; [] where it may be more than a list of names."""
+    """Returns the sorted names of "Anna, Boris and Carl"; [] if the words may be more than a list of names."""
     kept = sorted(word for word in words if word != "and")
     listed = words[-2:-1] == ("and",) and len(kept) < 8 and all(word.isalpha() and len(word) > 2 for word in kept)
     return kept if listed and words[1::2] == ("and",) * (len(words) // 2) else []
 
 
 def _embedded(text: str, extraction: Extraction, gold: _Gold) -> list[Span]:
-    """The answer inside a sentence that was given as the answer: its announced part, or its only value."""
+    """Finds the answer within a sentence that was given as the answer: the announced part, or the only value."""
     if gold.answer is None or gold.answer.kind in ("text", "choice", "truth") or extraction.span is None:
         return []
     part = text[slice(*extraction.span)]
@@ -518,40 +567,43 @@ def _embedded(text: str, extraction: Extraction, gold: _Gold) -> list[Span]:
 
 
 def _refers_to_itself(answer: str) -> bool:
-    """ "x = x": an assignment that says nothing of its name."""
-    found = _ASSIGNED.fullmatch(answer)
-    return found is not None and re.search(rf"(?<![A-Za-z\\]){found[1]}(?![A-Za-z_({{])", found[2]) is not None
+    """Returns whether the answer defines a name in terms of itself, as in "x = x"."""
+    match = _ASSIGNED.fullmatch(answer)
+    return match is not None and re.search(rf"(?<![A-Za-z\\]){match[1]}(?![A-Za-z_({{])", match[2]) is not None
 
 
-_ONE_VALUE = re.compile(
+_ONE_VALUE = lazy_pattern(
     r"[\s$]*-?(?:\d{1,9}\s?/\s?\d{1,9}|\\[dt]?frac\{\d{1,9}\}\{\d{1,9}\})[\s$.]*"
 )  # a fraction, no list
-_LIST_OR_DECIMAL = re.compile(r"-?\d{1,9},\d{1,9}")
+_LIST_OR_DECIMAL = lazy_pattern(r"-?\d{1,9},\d{1,9}")
 _WITH_DECIMAL_COMMA = frozenset("de fr es pt it nl sv pl ru tr vi id".split())
 _WITH_POINTS = frozenset("de es pt it nl tr vi id".split())
-_GROUPED = re.compile(r"\s*\$?[-+−]?[1-9]\d{0,2}(?:\.\d{3}){1,5}(?![\d.,]*\d)", re.ASCII)
-_DECIMAL_COMMA = re.compile(
+_GROUPED = lazy_pattern(r"\s*\$?[-+−]?[1-9]\d{0,2}(?:\.\d{3}){1,5}(?![\d.,]*\d)", re.ASCII)
+_PRICE = lazy_pattern(  # "€ 57,60", "85,00 €"
+    r"\s*([€£₽₺]\s?|R\$\s?)?(\d{1,9}),(\d\d)(\s?(?:[€£₽₺]|EUR|[Ee]uros?|kr|zł|TL|PLN))?\s*", re.ASCII
+)
+_DECIMAL_COMMA = lazy_pattern(
     r"\s*\$?([-+−]?\d{1,9})(?:\{,\}|,(?=\d{1,9}(?:\s?[^\W\d]|\s?(?:[€£₹₽₺%°]|\\%)|\s?\\text)))(\d{1,9})(\s?[^,;]{0,30})",
     re.ASCII,
 )
-_MONEY = re.compile(r"[\s~{]*(?:\\text\{\s?)?(?:[€£₹₽₺%]|\\%|EUR|[Ee]uros?\b|PLN|zł)")
-_POINT_DECIMAL = re.compile(r"[\s$]*-?\d{1,9}\.\d{1,9}[\s$.]*")
-_OF_POINTS = re.compile(r"(?<![\d.,])(?:\d{1,9},\d{1,2}|[1-9]\d{0,2}(?:\.\d{3})*\.\d00)(?![\d,]|\.\d)")
-_SHORT_DECIMAL = re.compile(r"\d\.\d{1,2}(?!\d)")  # of a question that writes decimals as English does
+_MONEY = lazy_pattern(r"[\s~{]*(?:\\text\{\s?)?(?:[€£₹₽₺%]|\\%|EUR|[Ee]uros?\b|PLN|zł)")
+_POINT_DECIMAL = lazy_pattern(r"[\s$]*-?\d{1,9}\.\d{1,9}[\s$.]*")
+_OF_POINTS = lazy_pattern(r"(?<![\d.,])(?:\d{1,9},\d{1,2}|[1-9]\d{0,2}(?:\.\d{3})*\.\d00)(?![\d,]|\.\d)")
+_SHORT_DECIMAL = lazy_pattern(r"\d\.\d{1,2}(?!\d)")  # in a question that writes decimals as in English
 _IN_WORDS = ("text", "truth", "choice", "empty", "undefined", "region")
-_ASSIGNED = re.compile(r"[\s$]*([A-Za-z])\s*=([^=<>]{1,200})")
-_FORMULA = re.compile(r"\$[^$]{1,200}\$|\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|\\\([^()]{1,200}\\\)")
-_RATIO = re.compile(r"\s*\$?(\d+)\s*:\s*(\d+)\$?\s*")
-_RATIO_IN_WORDS = re.compile(
+_ASSIGNED = lazy_pattern(r"[\s$]*([A-Za-z])\s*=([^=<>]{1,200})")
+_FORMULA = lazy_pattern(r"\$[^$]{1,200}\$|\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|\\\([^()]{1,200}\\\)")
+_RATIO = lazy_pattern(r"\s*\$?(\d+)\s*:\s*(\d+)\$?\s*")
+_RATIO_IN_WORDS = lazy_pattern(
     r"\s*(?:\\text\{)?\s*(\d+)\s*(?:\\text\{)?\s*(?:to|à|zu|a|к)\s*\}?\s*(\d+)\s*\}?\s*", re.I
 )  # "8 to 3"
-_ONE_NOT_THE_OTHER = re.compile(
+_ONE_NOT_THE_OTHER = lazy_pattern(
     r"\(?([A-J])\)?(?:\s*[,，]\s*|\s*)(?:而?不是|而非|(?<=[\s,)])not)\s*\(?([A-J])\)?[\s.。]*"
 )  # "B不是A", "B, not A"
-_CHOSEN_OR_MATHS = re.compile(r"[\d\\^=<>$]|^\W*[A-HJ]\b")
-_MATHS_SIGN = re.compile(r"[\d\\^=<>$]")
-_ORDINAL = re.compile(r"\d(?:st|nd|rd|th)\s+[a-z]{2}")
-_TURNING = re.compile(
+_CHOSEN_OR_MATHS = lazy_pattern(r"[\d\\^=<>$]|^\W*[A-HJ]\b")
+_MATHS_SIGN = lazy_pattern(r"[\d\\^=<>$]")
+_ORDINAL = lazy_pattern(r"\d(?:st|nd|rd|th)\s+[a-z]{2}")
+_TURNING = lazy_pattern(
     r"\b(?:not|no|never|without|less|more|greater|larger|bigger|smaller|higher|lower|exceed\w*|within|fewer|least|most|over|under|below|above|minus|negative|half|twice"
     r"|either|or|except|but|cannot|wrong|incorrect|between|and|square|squared|cube|root|double|triple|times|multiple|factor|divisor|divisible|power|successor|predecessor"
     r"|far|unlikely|likely|depends?|starts?|begins?|ends?|digits?|mentions?|appears?|such|example|question|problem|see|try|give|gave)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])",
@@ -560,7 +612,7 @@ _TURNING = re.compile(
 
 
 def _one_of(answer: Answer) -> Answer:
-    """A gold that offers spellings of one value ("3/4 or 0.75") is that value."""
+    """Returns the first of the spellings of one value ("3/4 or 0.75"); any other gold unchanged."""
     if answer.kind != "list" or answer.joined_by != "or" or len(answer.items) > 4:
         return answer
     first, *others = answer.items
@@ -573,21 +625,21 @@ def _one_of(answer: Answer) -> Answer:
 
 
 def _concluded(text: str) -> str:
-    """The boxed or announced answer of a worked solution; the text itself where it is no such thing."""
-    found = find(text)
-    if found.span is None or found.source not in ("box", "anchor"):
+    """Returns the boxed or announced answer of a worked solution; any other text unchanged."""
+    extraction = find(text)
+    if extraction.span is None or extraction.source not in ("box", "anchor"):
         return text
-    last = text[slice(*found.span)]
-    if any(text[slice(*span)].strip() != last.strip() for span in found.others):
+    last = text[slice(*extraction.span)]
+    if any(text[slice(*span)].strip() != last.strip() for span in extraction.others):
         return text
-    gaps = (text[before[1] : after[0]] for before, after in itertools.pairwise(found.joint))
+    gaps = (text[before[1] : after[0]] for before, after in itertools.pairwise(extraction.joint))
     if any(not _BETWEEN_BOXES.fullmatch(gap) for gap in gaps):
-        return text  # words between the boxes of one sentence: no single one of them is the gold
-    return ", ".join(text[slice(*span)] for span in found.joint or (found.span,))
+        return text  # words stand between the boxes, so the boxes alone are not the gold
+    return ", ".join(text[slice(*span)] for span in extraction.joint or (extraction.span,))
 
 
 def _as_stored(text: str) -> str:
-    """A float's sixteen or more digits, rounded to the fifteen that are sure."""
+    """Rounds a printed float of sixteen or more digits to the fifteen that are certain."""
     if not _FLOAT.fullmatch(text):
         return text
     whole, _, decimals = text.lstrip("+-").partition(".")
@@ -597,8 +649,8 @@ def _as_stored(text: str) -> str:
 
 @functools.lru_cache(maxsize=8192)
 def read_gold(text: str) -> _Gold:
-    """The gold, read once; a group of completions shares it."""
-    text = text.rstrip("\\") if text.endswith("\\") else text  # the escape of a quote that was cut off
+    """Reads a gold. The result is cached, as the completions of a group share it; `error` says what went wrong."""
+    text = text.rstrip("\\") if text.endswith("\\") else text  # remainder of an escaped quote that was cut off
     if "####" in text:
         text = text.rpartition("####")[2]
     text = grouped_by_points(text) if text.count(".") > 1 and len(text) < 60 else text
@@ -615,9 +667,9 @@ def read_gold(text: str) -> _Gold:
         with Budget():
             answer = _one_of(read(_as_stored(text.strip(" \n\r"))))
             kind = type_name(answer)
-            found = carried_out(nodes_of(answer))
+            values = evaluated(nodes_of(answer))
     except Unreadable as error:
         return _Gold(None, error=str(error))
     except TooHard as error:
         return _Gold(None, error=f"too hard: {error}")
-    return _Gold(answer, kind, text=text, carried_out=found)
+    return _Gold(answer, kind, text=text, evaluated=values)

@@ -1,13 +1,13 @@
-"""The days of the week in 18 languages, as an answer names them: "Sunday", "on Sunday", "w niedzielę", 日曜, pazardır.
+"""Reads days of the week in 18 languages: "Sunday", "on Sunday", "w niedzielę", 日曜, pazardır.
 
-Spelled without accents and in lower case, as cleaned texts are.
+The words below are in lower case and without accents, as in cleaned texts.
 """
 
 from __future__ import annotations
 
-import re
+from verifiers.lazy_pattern import lazy_pattern
 
-_DAYS = (  # Monday to Sunday; "/" parts spellings and cases, "_" stands for a space
+_DAYS = (  # Monday to Sunday; "/" separates spellings and cases, "_" is a space, "-" a missing name
     "monday tuesday wednesday thursday friday saturday sunday",
     "montag dienstag mittwoch donnerstag freitag samstag/sonnabend sonntag",
     "lundi mardi mercredi jeudi vendredi samedi dimanche",
@@ -37,11 +37,11 @@ _DAY = {
     if name != "-"
 }
 _BEFORE = frozenset("on am an am le el il la lo la o no na de w we в во на у hari ngay يوم".split())
-_COPULA = re.compile(r"(?<=\w{3})[td][ıiu]r$")
+_COPULA = lazy_pattern(r"(?<=\w{3})[td][ıiu]r$")
 
 
 def weekday(words: tuple[str, ...]) -> int | None:
-    """0 for Monday to 6, where the words say one day of the week and nothing else."""
+    """Returns 0 (Monday) to 6 if the words name one day of the week and nothing else, else None."""
     if not 0 < len(words) < 5:
         return None
     kept = words[1:] if words[0] in _BEFORE and len(words) > 1 else words
@@ -51,5 +51,5 @@ def weekday(words: tuple[str, ...]) -> int | None:
 
 
 def without_copula(word: str) -> str:
-    """ "pazar" of Turkish "pazardır", it is Sunday."""
+    """Returns "pazar" for Turkish "pazardır" ("it is Sunday"); other words unchanged."""
     return _COPULA.sub("", word)

@@ -1,8 +1,8 @@
 """Runs work on the nodes of a Ray cluster (`pip install 'r1lite[ray]'`), with the results and order of one machine.
 
 `Fleet` holds actors and replaces lost ones; a call that is lost with its actor or node is repeated elsewhere. `Actors`
-score in such a fleet: each takes one CPU and judges as one machine does, with a worker process that is killed at a
-deadline, and the sandbox. Only plain values travel.
+score in such a fleet: each takes one CPU and judges as one machine does, with the sandbox and a worker process that is
+killed at a deadline. Only plain values are sent.
 """
 
 from verifiers.on_ray.actors import Actors, RayScorer

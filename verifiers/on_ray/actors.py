@@ -7,7 +7,7 @@ import functools
 import pickle
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
-from types import TracebackType
+from typing import ClassVar
 
 from verifiers.core import Completion, Problem, Verdict
 from verifiers.on_ray.fleet import Fleet, Resources
@@ -109,6 +109,7 @@ class RayScorer:
 
     actors: Actors
     number: int
+    overlaps: ClassVar[bool] = False  # calls of `map` wait for each other
 
     @property
     def reward(self) -> Reward:
@@ -130,13 +131,11 @@ class RayScorer:
     def __enter__(self) -> RayScorer:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 def _score(reward: Reward, result: Result) -> Score:
     value, verdicts, error = result
-    found = {name: Verdict(*fields) for name, fields in zip(reward.verifiers, verdicts, strict=False)}
-    return Score(value, found, error, reward.versions)
+    verdicts_by_name = {name: Verdict(*fields) for name, fields in zip(reward.verifiers, verdicts, strict=False)}
+    return Score(value, verdicts_by_name, error, reward.versions)

@@ -37,7 +37,7 @@ def imported() -> Any:
 
 
 def connect(ray: Any, address: str | None) -> bool:
-    """True if this process was not connected before.
+    """Connects to a cluster. Returns False if this process was connected before.
 
     Raises:
         VerifierError: no cluster answers.

@@ -21,12 +21,12 @@ from verifiers.on_ray.versions import difference, reader
 from verifiers.on_ray.work import Call
 from verifiers.registry import REGISTERED
 
-_AHEAD = 2  # calls handed out per actor, the one in work included
-_FAILED_STARTS = 3  # for each actor, one after the other
-_START_S = 300.0  # for all actors to start
-_FREE_S = 30.0  # for Ray to notice that the CPUs of actors that ended are free
-_PATIENCE_S = 60.0  # that a call may take beyond its own limit
-_SILENT_S = 120.0  # an actor without a sign of life for so long is ended: its process is stopped, or stuck
+_AHEAD = 2  # calls submitted per actor, including the one in progress
+_FAILED_STARTS = 3  # consecutive ones, per actor
+_START_S = 300.0  # time for all actors to start
+_FREE_S = 30.0  # time for Ray to notice that the CPUs of ended actors are free
+_PATIENCE_S = 60.0  # time that a call may take beyond its own limit
+_SILENT_S = 120.0  # an actor that is silent for so long is killed, as its process is stopped or stuck
 _POLL_S = 0.5
 _MOMENT_S = 0.1
 _ROOT = str(Path(__file__).resolve().parents[2])
@@ -43,43 +43,43 @@ class CallError(VerifierError):
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """How many actors there are to be, and what each takes of its node."""
+    """The number of actors, and the resources that each takes on its node."""
 
-    count: int | None = None  # None: as many as fit into what is free, but one CPU
+    count: int | None = None  # None: as many as fit into the free resources, except for one CPU
     cpus: int = 1
     gpus: int = 0
 
 
 class Work(Protocol):
-    """What is to be done, cut into calls."""
+    """Work that is split into calls."""
 
     @property
     def is_done(self) -> bool:
-        """Every call was made."""
+        """True when every call is finished."""
 
     def next_call(self, *, beside: bool = False) -> Call | None:
-        """None while nothing may be given out, or nothing `beside` a call that the actor has already."""
+        """Returns the next call; None if there is none now, or none that may run `beside` another call of an actor."""
 
     def finished(self, call: Call, result: Any) -> None:
-        """Takes in what an actor returned."""
+        """Receives the result of a call."""
 
     def again(self, calls: list[Call], why: str) -> None:
-        """Takes back calls that were lost with their actor, the one in work first."""
+        """Takes back calls that were lost with their actor, the one in progress first."""
 
 
 class Fleet:
-    """Actors that make calls. One that is lost is replaced, and its calls are made again.
+    """Actors that execute calls. A lost actor is replaced, and its calls are repeated.
 
     Args:
-        make: called on the nodes, where it must be importable.
+        make: called on the nodes to create the worker; must be importable there.
         address: see `address_of`.
-        resources: of the actors.
-        most: actors that there is work for.
-        check: called with what each actor says when it is ready; refuses it by a ValueError.
-        fewer: the options that set how many, for messages.
+        resources: number of actors, and resources of each.
+        most: largest number of actors that there is work for.
+        check: called with the description of each actor that is ready; raises ValueError to refuse it.
+        fewer: the options that set the number of actors, for messages.
         packages: must be the same on all nodes.
 
-    Raises (when made): ValueError if Ray is not installed; whatever is raised when `make` is pickled.
+    Raises (when created): ValueError if Ray is not installed; any exception of pickling `make`.
     """
 
     def __init__(
@@ -97,21 +97,21 @@ class Fleet:
         self._count = None if count is None else min(count, most)
         self._address, self._most, self._check, self._fewer = address, most, check, fewer
         self._ray = imported()
-        # In two parts: what `make` needs can be imported once the paths are known.
+        # In two parts, because `make` can be unpickled only after the paths are set.
         self._setup = pickle.dumps((os.getcwd(), sys.path, self._cpus, pickle.dumps((REGISTERED, make))))
         self._here = reader()(packages)
         self._lock = threading.Lock()  # one rounds() at a time
         self._actors: list[_Actor] = []
         self._connected = False
-        self._failed_starts, self._idle_since = 0, 0.0  # the moment, while no actor is ready
+        self._failed_starts, self._idle_since = 0, 0.0  # time since which no actor is ready
 
     @property
     def ready(self) -> list[Ready]:
-        """What the actors say of themselves, as far as they have started."""
+        """The descriptions of the actors that have started."""
         return [actor.ready for actor in self._actors if actor.ready is not None]
 
     def describe(self, more: Callable[[Any], list[str]] = lambda told: []) -> str:
-        """Hosts with their numbers of actors, and what `more` says of what one of a host told."""
+        """Returns the hosts with their numbers of actors, and the texts of `more` for one actor per host."""
         hosts: dict[str, list[Ready]] = {}
         for ready in self.ready:
             hosts.setdefault(ready.host, []).append(ready)
@@ -121,24 +121,24 @@ class Fleet:
         )
 
     def start(self) -> bool:
-        """Connects and starts the actors. Returns: whether they had to be started.
+        """Connects and starts the actors. Returns False if they were started before.
 
         Raises:
-            ValueError: there is no room for them, or they can't be set up.
+            ValueError: there is no room for the actors, or they can't be set up.
             VerifierError: no cluster answers.
         """
         with self._lock:
             return self._start()
 
     def close(self) -> None:
-        """Ends the actors, and the connection to the cluster, which ends with it if it was started here."""
-        self._give_up()  # without the lock: rounds() that nobody goes on with hold it
+        """Ends the actors and the connection to the cluster; a cluster that was started here ends too."""
+        self._give_up()  # without the lock, which an abandoned rounds() holds
         if self._connected:
             self._ray.shutdown()
             self._connected = False
 
     def rounds(self, work: Work) -> Generator[None, None, None]:
-        """Gives calls out and takes results in, round by round, until the work is done.
+        """Submits calls and collects results, round by round, until the work is done.
 
         Raises:
             CallError: a call raised.
@@ -181,7 +181,7 @@ class Fleet:
         return True
 
     def _room(self) -> int:
-        """How many actors to start. Raises ValueError if there is no room for them."""
+        """Returns the number of actors to start. Raises ValueError if there is no room for them."""
         ray, wanted, spare = self._ray, self._count or 1, int(self._count is None)
         total, until = ray.cluster_resources(), time.monotonic() + _FREE_S
         while self._fitting(free := ray.available_resources(), spare) < wanted <= self._fitting(total, spare):
@@ -201,7 +201,7 @@ class Fleet:
         return count
 
     def _fitting(self, resources: Mapping[str, float], spare: int = 0) -> int:
-        """How many actors fit, if so many CPUs are left to others."""
+        """Returns how many actors fit if `spare` CPUs are left free."""
         fitting = (int(resources.get("CPU", 0)) - spare) // self._cpus
         return min(fitting, int(resources.get("GPU", 0)) // self._gpus) if self._gpus else fitting
 
@@ -210,7 +210,7 @@ class Fleet:
         return _Actor(handle, handle.ready.remote())
 
     def _take_in_ready(self, wait_s: float) -> None:
-        """Waits so long for an actor that starts. Raises ValueError if one can't be set up."""
+        """Waits at most `wait_s` for an actor to start. Raises ValueError if one can't be set up."""
         starting = {actor.starting: actor for actor in self._actors if actor.ready is None}
         if not starting:
             return
@@ -221,7 +221,7 @@ class Fleet:
             except self._ray.exceptions.RayTaskError as error:
                 self._give_up()
                 raise ValueError(f"an actor can't be set up: {error.cause}") from error
-            except self._ray.exceptions.RayError as error:  # lost before it was ready: once more
+            except self._ray.exceptions.RayError as error:  # lost before it was ready: it is started again
                 self._lost(actor, error)
                 continue
             try:
@@ -241,7 +241,7 @@ class Fleet:
         self._actors = []
 
     def _kill(self, actor: _Actor) -> None:
-        with contextlib.suppress(Exception):  # it is gone, or the cluster is
+        with contextlib.suppress(Exception):  # the actor or the cluster is gone
             self._ray.kill(actor.handle)
 
     def _replace(self, actor: _Actor) -> None:
@@ -249,7 +249,7 @@ class Fleet:
         self._actors[self._actors.index(actor)] = self._new()
 
     def _lost(self, actor: _Actor, error: Exception) -> None:
-        """Starts another one. Raises VerifierError if they are lost before they are ready, again and again."""
+        """Replaces a lost actor. Raises VerifierError if too many actors in a row are lost before they are ready."""
         self._failed_starts = 0 if actor.ready else self._failed_starts + 1
         if self._failed_starts > _FAILED_STARTS * len(self._actors):
             self._give_up()
@@ -257,22 +257,22 @@ class Fleet:
         self._replace(actor)
 
     def _collect(self, work: Work) -> None:
-        """Takes in what actors return, and replaces those that are lost or late."""
+        """Collects results, and replaces actors that are lost or late."""
         owners = {reference: actor for actor in self._actors for reference in actor.calls}
-        self._take_in_ready(0 if owners else _POLL_S)  # an actor that starts must not hold up those that work
+        self._take_in_ready(0 if owners else _POLL_S)  # a starting actor must not delay the others
         if not owners:
             self._refuse_no_actors()
             return
         self._idle_since = 0.0
-        # Of very many a hundredth is waited for together, a moment at most: a look costs more than what is taken, and
-        # each actor has another call meanwhile.
+        # With very many calls, waits a moment for a hundredth of them: a look costs more than it collects, and each
+        # actor has another call meanwhile.
         many = len(owners) // 100
         ready, _ = self._ray.wait(list(owners), num_returns=max(1, many), timeout=_MOMENT_S if many > 1 else _POLL_S)
-        if ready and len(owners) > 1:  # all that is there
+        if ready and len(owners) > 1:  # everything that is finished
             ready, _ = self._ray.wait(list(owners), num_returns=len(owners), timeout=0)
         for reference in ready:
             actor = owners[reference]
-            if actor not in self._actors:  # lost a moment ago, with all its calls
+            if actor not in self._actors:  # lost before, with all its calls
                 continue
             try:
                 result = self._ray.get(reference)
@@ -291,14 +291,14 @@ class Fleet:
                 self._replace(actor)
 
     def _again(self, work: Work, actor: _Actor, what: str) -> None:
-        """Has all calls of an actor that was lost made again, and says so."""
+        """Repeats all calls of a lost actor, and logs this."""
         assert actor.ready is not None  # it had calls
         why = f"an actor on {actor.ready.host} (process {actor.ready.pid}) {what}"
         work.again(list(actor.calls.values()), why)
-        _log.warning("%s; its work is done again by another one", why)
+        _log.warning("%s; another actor repeats its work", why)
 
     def _refuse_no_actors(self) -> None:
-        """Waits for one, as long as starting may take. Raises VerifierError."""
+        """Raises VerifierError if no actor has been ready for as long as starting may take."""
         if self.ready:
             return
         self._idle_since = self._idle_since or time.monotonic()
@@ -310,9 +310,9 @@ class Fleet:
 @dataclass(eq=False, slots=True)
 class _Actor:
     handle: Any
-    starting: Any  # what tells that it is ready
+    starting: Any  # the call that returns when the actor is ready
     ready: Ready | None = None
-    calls: dict[Any, Call] = field(default_factory=dict)  # in the order in which they are made
+    calls: dict[Any, Call] = field(default_factory=dict)  # in the order of their execution
 
     @property
     def takes_more(self) -> bool:

@@ -26,7 +26,7 @@ class Ready:
 
     host: str
     pid: int
-    told: Any  # the attribute `told` of what works in it
+    told: Any  # the attribute `told` of its worker
 
 
 class Worker(Protocol):
@@ -45,18 +45,18 @@ class Host:
         self._trouble = ""
         try:
             folder, paths, cpus, made = pickle.loads(setup)
-            if os.path.isdir(folder):  # so that a relative path means here what it means to the command
+            if os.path.isdir(folder):  # so that relative paths have the same meaning as for the command
                 os.chdir(folder)
             os.environ["VERIFIERS_CPUS"] = str(cpus)
             sys.path += [path for path in paths if path not in sys.path and os.path.exists(path or ".")]
             registered, make = pickle.loads(made)
             REGISTERED.update(registered)
             self._work = make()
-        except Exception as error:  # importing a user's module, loading a model, ... may fail in any way
+        except Exception as error:  # importing a user's module or loading a model can raise anything
             self._trouble = f"on {socket.gethostname()}: {one_line(error)}"
 
     def ready(self) -> Ready | str:
-        """Where this is; or why it can't work."""
+        """Returns the actor's description, or the reason why it can't work."""
         return self._trouble or Ready(socket.gethostname(), os.getpid(), self._work.told)
 
     def call(self, job: Any) -> Any:
@@ -65,7 +65,7 @@ class Host:
 
 
 def be_watched(silent_s: float) -> None:
-    """Has this process ended once it was silent for so long: a stopped one would keep its calls for ever."""
+    """Starts a process that kills this one after `silent_s` without a sign of life: it would keep its calls forever."""
     command = [sys.executable, "-I", "-S", watch.__file__, str(os.getpid()), str(silent_s)]
     beats = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True).stdin
     assert beats is not None
@@ -75,14 +75,14 @@ def be_watched(silent_s: float) -> None:
         try:
             while os.write(pipe, b"."):
                 time.sleep(_BEAT_S)
-        except OSError:  # nobody watches any more
+        except OSError:  # the watching process has ended
             beats.close()
 
     threading.Thread(target=beat, daemon=True).start()
 
 
 def actor_class() -> type:
-    """The class of the actors, sent by value: a node that sees this package's folder need not have it installed."""
+    """Returns the class of the actors, sent by value: a node that sees this package's folder need not install it."""
 
     class Actor:
         def __init__(
@@ -110,6 +110,6 @@ def actor_class() -> type:
 
 
 def one_line(error: BaseException | None) -> str:
-    """Its type and text, cut to 300 characters."""
+    """Returns the error's type and text, cut to 300 characters."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text[:300]}"

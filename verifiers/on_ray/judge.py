@@ -18,10 +18,10 @@ Setup = tuple[str, Mapping[str, Mapping[str, Any]], Mapping[str, Any]]  # a rewa
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """With what an actor scores."""
+    """Versions and sandbox levels of an actor."""
 
-    levels: dict[str, str]  # of the sandbox, by the verifiers that have one
-    versions: list[dict[str, str]]  # of the verifiers of each reward
+    levels: dict[str, str]  # level of the sandbox, by verifier, for verifiers that have one
+    versions: list[dict[str, str]]  # versions of the verifiers, for each reward
 
 
 class Judge:
@@ -30,10 +30,7 @@ class Judge:
     def __init__(self, setups: Sequence[Setup], timeout_s: float, memory_mib: int | None) -> None:
         self._scorers = [
             BatchScorer(
-                Reward(formula, verifiers=ready, options=options),
-                workers=1,
-                timeout_s=timeout_s,
-                memory_mib=memory_mib,
+                Reward(formula, verifiers=ready, options=options), workers=1, timeout_s=timeout_s, memory_mib=memory_mib
             )
             for formula, options, ready in setups
         ]
@@ -46,7 +43,7 @@ class Judge:
         self.told = Node(levels, [dict(scorer.reward.versions) for scorer in self._scorers])
 
     def __call__(self, job: tuple[int, list[Row]]) -> tuple[list[Result], float]:
-        """Returns results in order, and the seconds they took, of rows for the reward with that number."""
+        """Scores rows with the reward of this number. Returns the results, in order, and the seconds that they took."""
         began = time.monotonic()
         number, rows = job
         pairs = ((Problem(*problem), Completion(*completion)) for problem, completion in rows)

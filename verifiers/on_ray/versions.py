@@ -1,4 +1,4 @@
-"""What a node must have in common with the command: Python, and our packages."""
+"""Compares the versions of Python and of our packages on a node with those of the command."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ Found = dict[str, str]
 
 
 def reader() -> Callable[[Sequence[str]], Found]:
-    """A function that tells what is installed where it is called.
+    """Returns a function that reads the installed versions where it is called.
 
-    It is sent by value, and imports nothing of ours: it works on a node that has another version of this module.
+    It is sent by value and imports nothing of ours, so it works on a node with another version of this module.
     """
 
     def read(packages: Sequence[str]) -> Found:
@@ -19,25 +19,25 @@ def reader() -> Callable[[Sequence[str]], Found]:
         import pathlib
         import sys
 
-        found = {"Python": ".".join(map(str, sys.version_info[:2]))}
+        versions = {"Python": ".".join(map(str, sys.version_info[:2]))}
         for package in packages:
             spec = importlib.util.find_spec(package)
             if spec is None or spec.origin is None:
-                found[package] = "none"
+                versions[package] = "none"
                 continue
             folder, digest = pathlib.Path(spec.origin).parent, hashlib.sha256()
             for path in sorted(folder.rglob("*.py")):
                 name = path.relative_to(folder).as_posix()
                 if not name.startswith("_bundled/"):  # data, which a checkout has elsewhere
                     digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
-            found[package] = digest.hexdigest()[:12]
-        return found
+            versions[package] = digest.hexdigest()[:12]
+        return versions
 
     return read
 
 
 def difference(host: str, there: Mapping[str, str], here: Mapping[str, str]) -> str:
-    """A sentence that names what a node has and what it needs; empty if nothing differs."""
+    """Returns a sentence with the versions that a node has and those that it needs; "" if nothing differs."""
     other = [name for name in here if there.get(name) != here[name]]
     if not other:
         return ""

@@ -1,6 +1,6 @@
-"""Ends an actor that gives no sign of life: one that is stopped, or stuck in code that lets no other thread run.
+"""Kills an actor that gives no sign of life: one that is stopped, or stuck in code that blocks all other threads.
 
-Ray notices processes that are gone, and no others.
+Ray only notices processes that have ended.
 
     python watch.py PARENT SECONDS    kills its parent after so long without a byte on standard input
 """
@@ -16,7 +16,7 @@ _LOOK_S = 1.0
 
 
 def watch(parent: int, silent_s: float) -> None:
-    """Returns when this process is no child of `parent` any more."""
+    """Kills `parent` after `silent_s` without input. Returns when this process is no longer a child of `parent`."""
     silent = 0.0
     while os.getppid() == parent:
         if select.select([0], [], [], _LOOK_S)[0]:
@@ -24,7 +24,7 @@ def watch(parent: int, silent_s: float) -> None:
                 return
             silent = 0.0
             continue
-        silent += _LOOK_S  # not by a clock: while this process is stopped as well, nothing is learnt of its parent
+        silent += _LOOK_S  # not by a clock, as this process may have been stopped too
         if silent >= silent_s:
             os.kill(parent, signal.SIGKILL)
             return

@@ -12,13 +12,13 @@ from verifiers.core import Completion, Problem, VerifierError
 from verifiers.pool import OF_COMPLETION, OF_PROBLEM
 from verifiers.worker import Result
 
-_CALL_S = 0.5  # that a call is to take: short enough to be balanced, long enough to hide what a call costs
+_CALL_S = 0.5  # intended time of a call: short enough for balance, long enough to hide the cost of a call
 _CALLS_S = 400  # calls submitted per second, at most: each costs the command a millisecond, and rows need the rest
 _FIRST_ITEMS, _MOST_ITEMS, _MOST_CHARS = 16, 512, 1 << 20  # of a call
 # Rows in flight, or finished while the oldest call is not; `_OPEN_EACH` counts for each of very many actors. The limit
 # bounds memory and keeps actors busy while one call waits for programs that run into their deadline of ten seconds.
 _OPEN, _OPEN_EACH = 1 << 17, 1 << 9
-_TRIES = 3  # of a call whose actors are lost while they execute it
+_TRIES = 3  # for a call whose actors are lost while they execute it
 
 Row = tuple[tuple[Any, ...], tuple[Any, ...]]  # the fields of a problem and of a completion
 
@@ -27,29 +27,29 @@ Row = tuple[tuple[Any, ...], tuple[Any, ...]]  # the fields of a problem and of 
 class Call:
     """One request to an actor."""
 
-    number: int  # among the calls
+    number: int  # index of the call
     job: Any
     size: int = 1  # items of the job
-    limit_s: float = math.inf  # after which it counts as lost
+    limit_s: float = math.inf  # time after which it counts as lost
     tries: int = 0
-    alone: bool = False  # its actor is to have no other call
+    alone: bool = False  # its actor may have no other call
     began: float = 0.0
 
 
 def lost(calls: Sequence[Call]) -> Iterator[tuple[Call, bool]]:
-    """Yields each call of an actor that was lost, and whether it was lost too often; only the first was in work.
+    """Yields each call of a lost actor, and whether it was lost too often; only the first call was in progress.
 
     A result can be lost with its actor, so the first call may have been finished, and the next one may have ended the
-    actor. Each is repeated with no other beside it, so that the one at fault becomes known.
+    actor. Each call is repeated alone, so that the one at fault becomes known.
     """
-    for place, call in enumerate(calls):
+    for index, call in enumerate(calls):
         call.alone = True
-        call.tries += place == 0
+        call.tries += index == 0
         yield call, call.tries == _TRIES
 
 
 class Jobs:
-    """Jobs that are one call each; results are taken as they arrive."""
+    """Jobs of one call each, whose results are taken as they arrive."""
 
     def __init__(self, jobs: Iterator[Any]) -> None:
         self._jobs = enumerate(jobs)
@@ -85,20 +85,20 @@ class Jobs:
             self._again.append(call)
 
     def taken(self) -> Iterator[tuple[int, Any]]:
-        """(number of the job, result) of what was finished since."""
+        """Yields (number of the job, result) for the jobs that were finished since the last call."""
         while self._done:
             yield self._done.pop()
 
 
 class Scoring:
-    """What is to be scored: cut into calls, given out, and put back into order.
+    """Completions to score, split into calls; the results are returned in order.
 
-    A call takes half a second, or longer where very many actors would ask for too many of them.
+    A call takes half a second, or longer if very many actors would need too many calls per second.
 
     Args:
-        number: of the reward.
-        timeout_s: of an item.
-        actors: how many there are.
+        number: index of the reward.
+        timeout_s: deadline of an item.
+        actors: number of actors.
     """
 
     def __init__(

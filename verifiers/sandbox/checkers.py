@@ -1,7 +1,7 @@
 """Comparison of a program's values with the expected ones, always on the trusted side.
 
 Texts (stdin style):  exact, tokens, float:TOL, unordered
-Values (function style):  exact, strict, float:TOL, unordered
+Values (function style):  exact, strict, float:TOL, unordered, item
 
 Tests are data, so they name one of these, or contain a program {"program": TEXT} that runs in the sandbox. A function
 of this process, "module:fn", is imported only if the verifier's option `checkers` names it.
@@ -23,7 +23,7 @@ from typing import Any
 from verifiers.core import GoldError
 
 TEXT_CHECKERS = ("exact", "tokens", "float:TOL", "unordered")
-VALUE_CHECKERS = ("exact", "strict", "float:TOL", "unordered")
+VALUE_CHECKERS = ("exact", "strict", "float:TOL", "unordered", "item")
 PROGRAM_ENTRY = "check"  # the function that a program of the tests defines
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 _SHOWN = 100  # characters of a checker in a message
@@ -240,6 +240,12 @@ def _unordered(given: Any, expected: Any, got: Any) -> bool:
     return _same_items(expected, got, strict=False)
 
 
+def _item(given: Any, expected: Any, got: Any) -> bool:
+    """True for the expected value, or for the only item of an expected list."""
+    single = isinstance(expected, list | tuple) and len(expected) == 1
+    return equal(expected, got) or (single and equal(expected[0], got))
+
+
 def _bytes(text: str) -> bytes:
     """Encodes text, so that only ASCII white space separates tokens: str.split also splits at Unicode separators."""
     return text.encode("utf-8", "surrogatepass")
@@ -312,6 +318,7 @@ _VALUES: dict[str, ValueChecker] = {
     "exact": lambda _, expected, got: equal(expected, got),
     "strict": lambda _, expected, got: equal(expected, got, strict=True),
     "unordered": _unordered,
+    "item": _item,
 }
 
 

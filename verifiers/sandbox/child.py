@@ -7,6 +7,7 @@ expected value, and everything it sends is treated as data only.
 from __future__ import annotations
 
 import _socket
+import atexit
 import builtins
 import gc
 import os
@@ -60,8 +61,17 @@ class Solution:
 _TRIAL_CALLS = [[[[3, 1, 2], "ab"], []], [[[1.5]], [["text", "c"]]], [[{"t": [1]}, None], []]]
 
 
+_TRIAL_PROGRAM = """
+import sys
+for line in sys.stdin: pass
+try: input()
+except EOFError: pass
+print(sum(map(int, "1 2".split())))
+"""
+
+
 def warm_up(common: dict[str, Any]) -> None:
-    """Runs a small job in the fork-server, so that runs start with specialised code and filled caches.
+    """Runs small jobs in the fork-server, so that runs start with specialised code and filled caches.
 
     Otherwise every run would repeat the interpreter's writes at first calls, in its own copies of the pages.
     """
@@ -73,6 +83,11 @@ def warm_up(common: dict[str, Any]) -> None:
         _serve(channel, channel.receive(), common)
         ours.recv(1 << 16)
         del sys.modules["solution"]
+    main_module = sys.modules["__main__"]
+    for _ in range(_WARM):
+        _Program(channel).run(_TRIAL_PROGRAM)
+        _flush()
+    sys.modules["__main__"] = main_module
     ours.close()
     theirs.close()
 
@@ -446,17 +461,20 @@ def _be_program(channel: Channel, job: Any) -> None:
     code = 0
     if failure is not None:
         code = failure
-    try:
-        threading._shutdown()  # type: ignore[attr-defined]  # as the interpreter does before it ends
-        import atexit
-
+    try:  # as the interpreter does before it ends
+        if threading.active_count() > 1:
+            threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
+        _flush()
     except BaseException:  # a closed or replaced stream: the interpreter has its own exit status for it
         code = code or 120
     os._exit(code)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
 
 
 class _Program:

@@ -13,7 +13,7 @@ from typing import Any
 
 _LARGE = 512 << 10
 _POOL_HEADER = 48  # bytes before the first block of a pool
-_PAGE = 4096
+_POOL = 16384  # bytes of a pool
 _BLOCKS = range(48, 513, 16)  # sizes of pymalloc's blocks that a bytes object can have
 _BYTES_OVERHEAD = 33
 _MOST = 5000  # blocks of one size, a bound for pools that are not laid out as expected
@@ -57,15 +57,15 @@ def settle() -> list[Any]:
     for size in _BLOCKS:
         for _ in range(_MOST):
             filling.append(bytes(size - _BYTES_OVERHEAD))
-            if id(filling[-1]) % _PAGE == _POOL_HEADER:
+            if id(filling[-1]) % _POOL == _POOL_HEADER:
                 break
     for _ in range(_MOST):
         filling.append(object())
-        if id(filling[-1]) % _PAGE == _POOL_HEADER:
+        if id(filling[-1]) % _POOL == _POOL_HEADER:
             break
     for number in range(_MOST):
         filling.append(number * 0.5)
-        if id(filling[-1]) % _PAGE == _POOL_HEADER:
+        if id(filling[-1]) % _POOL == _POOL_HEADER:
             break
     gc.freeze()
     gc.disable()

@@ -6,6 +6,7 @@ the limits is prepared once, and the child walks a list of finished calls.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ NO_ADDRESS_LIMIT = 1  # request flag: the runtime reserves far more addresses th
 HAS_INPUT = 2  # request flag: standard input is a file, to be copied to the run's own
 NO_STREAMS = 4  # request flag: the first descriptor is the channel; standard streams are the fork-server's, null
 POOL_KEEPS_TIME = 8  # request flag: the wall clock is shared with another run, and the judge watches it
+_MOST_SENT = 0x7FFFF000  # bytes that one sendfile can copy
 Call = Callable[[], int]
 # The fork-server's own descriptor would carry flags and locks from one run to the next.
 _FRESH_NULL: list[Call] = [
@@ -62,7 +64,7 @@ class Locks:
         if box is None:
             found += rootfs.box_calls(disk + input_bytes, inodes)
             if flags & HAS_INPUT:
-                found.append(_copy_input)
+                found += _copy_input(first_descriptor(flags) + len(descriptors))
         else:
             found.append(lambda: self._enter_folder(box))
         found += _limits(flags, cpu_s, memory, processes if self._namespaces else 0, file_size, files)
@@ -85,20 +87,28 @@ def first_descriptor(flags: int) -> int:
     return 3 if flags & NO_STREAMS else 0
 
 
-def _copy_input() -> int:
-    """Copies standard input to a file of the run, so that /dev/stdin is a file too."""
-    size = os.fstat(0).st_size
-    if not size:
-        return 0
-    target = os.open(f"{rootfs.BOX}/stdin", os.O_RDWR | os.O_CREAT, 0o600)
-    offset = 0
-    while offset < size:
-        offset += os.sendfile(target, 0, offset, size - offset)
-    os.close(target)
-    source = os.open(f"{rootfs.BOX}/stdin", os.O_RDONLY)
-    os.dup2(source, 0)
-    os.close(source)
-    return 0
+def _copy_input(free: int) -> list[Call]:
+    """Returns the calls that copy standard input to a file of the run, so that /dev/stdin is a file too.
+
+    Args:
+        free: the lowest number without a descriptor, which each `open` returns.
+    """
+    path = f"{rootfs.BOX}/stdin".encode()
+    close = linux.prepared_libc("close", free)
+    return [
+        linux.prepared_libc("open", path, os.O_WRONLY | os.O_CREAT, 0o600),
+        functools.partial(_until_done, linux.prepared_libc("sendfile", free, 0, None, _MOST_SENT)),
+        close,
+        linux.prepared_libc("open", path, os.O_RDONLY),
+        linux.prepared_libc("dup2", free, 0),
+        close,
+    ]
+
+
+def _until_done(send: Call) -> int:
+    while (sent := send()) > 0:
+        pass
+    return sent
 
 
 def _limits(flags: int, cpu_s: float, memory: int, processes: int, file_size: int, files: int) -> list[Call]:

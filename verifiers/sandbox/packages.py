@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _MAX_FILES = 2000  # files whose imports are read, in a folder that belongs to no distribution
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9][\w.-]*")
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 def needed_by(module: str, more: Sequence[str] = ()) -> dict[str, str]:
@@ -40,7 +41,7 @@ def needed_by(module: str, more: Sequence[str] = ()) -> dict[str, str]:
         found.update(files)
         distributions = list(_required(owners.get(name, ())))
         for distribution in distributions:
-            waiting += [top for top, dists in owners.items() if distribution in map(_normal, dists)]
+            waiting += _modules().get(distribution, ())
             found.update(_metadata(distribution))
         if not distributions:
             waiting += [each for place in files.values() for each in _imports(place)]
@@ -51,6 +52,16 @@ def needed_by(module: str, more: Sequence[str] = ()) -> dict[str, str]:
 def _owners() -> Mapping[str, Sequence[str]]:
     """Returns top-level module -> distributions, from the metadata of everything installed."""
     return importlib.metadata.packages_distributions()
+
+
+@functools.cache
+def _modules() -> Mapping[str, Sequence[str]]:
+    """Returns distribution -> top-level modules."""
+    found: dict[str, list[str]] = {}
+    for top, distributions in _owners().items():
+        for distribution in {_normal(name) for name in distributions}:
+            found.setdefault(distribution, []).append(top)
+    return found
 
 
 def _files(name: str) -> dict[str, str]:
@@ -72,15 +83,22 @@ def _required(distributions: Iterable[str]) -> Iterator[str]:
         name = _normal(waiting.pop())
         if name in seen:
             continue
-        try:
-            requires = importlib.metadata.requires(name) or []
-        except importlib.metadata.PackageNotFoundError:  # required only on another platform
+        requires = _requires(name)
+        if requires is None:  # required only on another platform
             continue
         seen.add(name)
         yield name
-        waiting += [
-            match[0] for text in requires if "extra ==" not in text and (match := _DISTRIBUTION.match(text.strip()))
-        ]
+        waiting += requires
+
+
+@functools.cache
+def _requires(distribution: str) -> Sequence[str] | None:
+    """Returns the distributions that one requires by itself, without extras; None if it is not installed."""
+    try:
+        requires = importlib.metadata.requires(distribution) or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return [match[0] for text in requires if "extra ==" not in text and (match := _DISTRIBUTION.match(text.strip()))]
 
 
 def _metadata(distribution: str) -> Mapping[str, str]:
@@ -97,16 +115,30 @@ def _imports(path: str) -> set[str]:
     names: set[str] = set()
     for file in _sources(path):
         try:
-            with open(file, "rb") as source:
-                tree = ast.parse(source.read())
+            stat = os.stat(file)
+            names |= _imports_of(file, stat.st_mtime_ns, stat.st_size)
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):  # importing it will report this
             continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                names.update(alias.name.partition(".")[0] for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-                names.add(node.module.partition(".")[0])
     return names
+
+
+@functools.lru_cache(maxsize=2 * _MAX_FILES)
+def _imports_of(file: str, mtime_ns: int, size: int) -> frozenset[str]:
+    """Returns the top-level names in the import statements of a file; its time and size tell whether it changed."""
+    with open(file, "rb") as source:
+        waiting: list[ast.AST] = [ast.parse(source.read())]
+    names: set[str] = set()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import):
+            names.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            if not node.level and node.module:
+                names.add(node.module.partition(".")[0])
+        else:  # the blocks of a statement; no expression holds an import
+            for block in _BLOCKS:
+                waiting += getattr(node, block, ())
+    return frozenset(names)
 
 
 def _sources(path: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from verifiers.sandbox.checkers import (
     value_checker,
 )
 from verifiers.sandbox.limits import Limits
+from verifiers.sandbox.literal import comparisons, exactly
 from verifiers.sandbox.names import Names, parsed, resolve, without
 
 
@@ -34,6 +35,7 @@ class FunctionTests:
     check: ValueChecker
     prefix: str = ""  # code the submission may use: helpers that the prompt shows
     own_checker: bool = False  # the checker is the user's or the tests', so a right answer may have any size
+    test_of: Sequence[int] = ()  # the test that each call belongs to; (): each call is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class AssertTests:
     names: Names  # the origin of the test code's names
     prefix: str = ""
     prompt: str = ""  # put before a submission that only continues it
+    compared: FunctionTests | None = None  # the same as calls and values, if the test code only compares these
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,18 +139,22 @@ def _asserts(tests: Mapping[str, Any]) -> AssertTests:
     for source in sources:
         if not isinstance(source, str):
             raise GoldError(f"tests must be texts, got {type(source).__name__}")
-    setup = _code(tests, "setup")
-    used = {node.id for source in sources for node in ast.walk(parsed(source)) if isinstance(node, ast.Name)}
-    if entry not in used:
-        raise GoldError(f"no test mentions the entry point {entry!r}")
-    prefix, prompt = _code(tests, "prefix"), _text(tests, "prompt", "")
-    names = _names(entry, (setup, *sources), prefix, prompt)
-    return AssertTests(entry, list(sources), [code for code in (names.helpers, setup) if code], names, prefix, prompt)
+    return _assert_tests(
+        entry, tuple(sources), _code(tests, "setup"), _code(tests, "prefix"), _text(tests, "prompt", "")
+    )
 
 
 @functools.lru_cache(1024)
-def _names(entry: str, sources: tuple[str, ...], prefix: str, prompt: str) -> Names:
-    return resolve(entry, sources, (prefix, without(prompt, entry) if prompt else ""))
+def _assert_tests(entry: str, sources: tuple[str, ...], setup: str, prefix: str, prompt: str) -> AssertTests:
+    if found := comparisons(entry, (setup,), sources):
+        compared = FunctionTests(entry, found.calls, found.given, found.outs, exactly, prefix, test_of=found.tests)
+        return AssertTests(entry, list(sources), [], Names([entry]), prefix, prompt, compared)
+    used = {node.id for source in sources for node in ast.walk(parsed(source)) if isinstance(node, ast.Name)}
+    if entry not in used:
+        raise GoldError(f"no test mentions the entry point {entry!r}")
+    names = resolve(entry, (setup, *sources), (prefix, without(prompt, entry) if prompt else ""))
+    before = [code for code in (names.helpers, setup) if code]
+    return AssertTests(entry, list(sources), before, names, prefix, prompt)
 
 
 def _stdin(tests: Mapping[str, Any], allowed: Allowed) -> StdinTests:

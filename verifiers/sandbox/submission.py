@@ -40,7 +40,7 @@ def extract(text: str, tags: tuple[str, ...], entry_point: str | None = None) ->
     if len(text) - start > _MAX_TEXT:
         raise NoSubmissionError(f"the completion has {len(text) - start:,} characters; at most {_MAX_TEXT:,} are read")
     blocks = [(code, span) for tag, code, span in _blocks(text, start) if tag in tags or not tag]
-    if entry_point is not None:
+    if entry_point is not None and len(blocks) > 1:
         defines = re.compile(
             rf"(?:\bdef|\bclass)[ \t]+{re.escape(entry_point)}\b|^{re.escape(entry_point)}\s*[:=]", re.M
         )

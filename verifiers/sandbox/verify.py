@@ -53,7 +53,7 @@ class CodeVerifier:
         VerifierError: (on first use) this machine can't isolate code; the message says what is missing.
     """
 
-    version = "6"
+    version = "7"
     kind = "program"
     isolated = True
 

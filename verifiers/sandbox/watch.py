@@ -7,7 +7,6 @@ import os
 import time
 
 _INTERVAL_S = 0.05
-_FIRST_S = 0.02
 _TICKS = os.sysconf("SC_CLK_TCK")
 CPU, WALL, MEMORY, OVERLOAD, DISK, MANY = 2, 3, 4, 5, 6, 8  # why a run was killed (1: the pool asked)
 PATIENCE = 10  # a run without a core may take this many times its wall limit before the machine counts as overloaded
@@ -52,7 +51,7 @@ class Watch:
         self._patient, self._memory, self._disk, self._inodes, self._processes = (
             patient, memory, disk, inodes, processes,
         )  # fmt: skip
-        self._next = started + _FIRST_S
+        self._next = started
         self._interval = _INTERVAL_S
         self._root = ""
         self._own_wait = 0.0

@@ -40,7 +40,9 @@ _POLLIN = 1
 _SCORER_BOX = 32 << 20  # bytes that a scorer may write while it is imported
 # Resources that are shared by everything that runs under this user.
 _FEWEST = {linux.RLIMIT_CORE: 0, linux.RLIMIT_MSGQUEUE: 0, linux.RLIMIT_MEMLOCK: 0, linux.RLIMIT_SIGPENDING: 256}
-_FIRST_MS = 20  # a run that ends within this time is never examined
+# A run that ends within this time is never examined, because a look at /proc costs as much as a small run. Where a
+# cgroup caps memory, it can be longer.
+_FIRST_MS, _FIRST_CAPPED_MS = 20, 60
 # Few modules: each shared library has five mappings, which every fork copies and every exit frees.
 _PRELOAD = (
     "collections",
@@ -271,7 +273,8 @@ class _Server:
         receive, send, monotonic = self.control.recvmsg, self.control.send, time.monotonic
         fork, wait, namespaces = self.fork, self.wait, self.namespaces
         pool_says, run_says = self.watched
-        poll = linux.prepared_libc("poll", self.watched, 2, _FIRST_MS)
+        first_ms = _FIRST_CAPPED_MS if self.level == "full" else _FIRST_MS
+        poll = linux.prepared_libc("poll", self.watched, 2, first_ms)
         plan, handle, reply, common, close = self.plan, self.handle, self.reply, self.common, os.close
         open_channel, run_job, start_of = child.Channel, child.main, child.STARTS
         while True:

@@ -42,7 +42,6 @@ class Connections:
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
         self.open: set[BoundedProtocol] = set()
-        self.evicted = self.refused = self.timed_out = 0
         self._timer: asyncio.TimerHandle | None = None
 
     def protocol(self, *args: Any, **kwargs: Any) -> BoundedProtocol:
@@ -55,11 +54,8 @@ class Connections:
             now = time.monotonic()
             waiting = [(*rank, c) for c in self.open if (rank := c.eviction_rank(now)) is not None]
             if not waiting:
-                self.refused += 1
                 return False
-            victim = min(waiting, key=lambda entry: entry[:2])[2]
-            self.evicted += 1
-            self.drop(victim)
+            self.drop(min(waiting, key=lambda entry: entry[:2])[2])
         self.open.add(new)
         if self._timer is None:
             self._timer = new.loop.call_later(_SWEEP_S, self._sweep, new.loop)
@@ -74,7 +70,6 @@ class Connections:
         now = time.monotonic()
         for connection in list(self.open):
             if connection.is_late(now):
-                self.timed_out += 1
                 self.drop(connection)
         self._timer = loop.call_later(_SWEEP_S, self._sweep, loop) if self.open else None
 

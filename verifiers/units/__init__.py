@@ -1,1 +1,1 @@
-"""Units of measurement: their names, and how products and powers of them are read."""
+"""Units of measurement: their names, and a reader of products and powers of them."""

@@ -1,4 +1,4 @@
-"""The names of units of measure, with their dimension and size in base units."""
+"""The names of units of measurement, with dimension and size in base units."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BYTE, _AMOUNT = _dimension(byte=1), _dimension(amount=1)
 _PREFIXES = {"T": ("tera", 12), "G": ("giga", 9), "M": ("mega", 6), "k": ("kilo", 3), "h": ("hecto", 2),
              "d": ("deci", -1), "c": ("centi", -2), "m": ("milli", -3), "μ": ("micro", -6), "n": ("nano", -9),
              "p": ("pico", -12)}  # fmt: skip
-# dimension, size, symbols, long names (a plural's s goes without saying), prefixes in use
+# dimension, size, symbols, long names (plurals in -s are added), prefixes in use
 _PREFIXED: tuple[tuple[Dimension, str, str, str, str], ...] = (
     (_LENGTH, "1", "m", "meter metre", "kdcmμnp"), (_MASS, "1/1000", "g", "gram gramme", "kmμn"),
     (_TIME, "1", "s", "second", "mμnp"), (_VOLUME, "1/1000", "L l", "liter litre", "hdcmμ"),
@@ -71,9 +71,9 @@ _PLAIN: tuple[tuple[Dimension, str, str], ...] = (
     (_LENGTH, "1/1000000", "мкм"), (_MASS, "1/1000", "г"), (_MASS, "1/1000000", "мг"), (_MASS, "1000", "т"),
     (_TIME, "1", "с сек"), (_TIME, "1/1000", "мс"), (_FORCE, "1", "Н"), (_FORCE, "1000", "кН"), (_ENERGY, "1", "Дж"),
     (_ENERGY, "1000", "кДж"), (_POWER, "1", "Вт"), (_POWER, "1000", "кВт"), (_FREQUENCY, "1", "Гц"),
-    (_PRESSURE, "1", "Па"),    (_PRESSURE, "1000", "кПа"), (_CURRENT, "1", "А"), (_VOLTAGE, "1", "В"),
+    (_PRESSURE, "1", "Па"), (_PRESSURE, "1000", "кПа"), (_CURRENT, "1", "А"), (_VOLTAGE, "1", "В"),
     (_VOLUME, "1/1000", "л"), (_AREA, "10000", "га"),
-    # Other languages; accents are gone when a name is looked up.
+    # Other languages; without accents, as names are looked up without them.
     (_LENGTH, "1", "Metern metro metros metri mètres 米 メートル 미터 м метр метра метров"),
     (_LENGTH, "1/100", "Zentimeter Zentimetern centimetro centimetros centimetri 厘米 公分 センチメートル см"),
     (_LENGTH, "1000", "Kilometern quilometro quilometros kilometro kilometros chilometri 千米 公里 キロメートル км"),
@@ -113,15 +113,16 @@ _PLAIN: tuple[tuple[Dimension, str, str], ...] = (
     (_VOLUME, "1/1000", "litr litra litry litrow lit لتر لترا لترات литра литр літрів 리터"),
     ((("VND", 1),), "1", "VND đong"), ((("IDR", 1),), "1", "IDR rupiah"), ((("SAR", 1),), "1", "SAR ريال ريالا ريالات"),
     ((("PLN", 1),), "1", "PLN zł zl złotych zlotych złote zlote złoty zloty"), ((("BRL", 1),), "1", "BRL reais"),
-    ((("UAH", 1),), "1", "UAH грн гривен гривень"), ((("SEK", 1),), "1", "SEK kronor"),
-    ((("TRY", 1),), "1", "TRY lira ₺"),
+    ((("UAH", 1),), "1", "UAH грн гривен гривень"), ((("SEK", 1),), "1", "SEK kr kronor"),
+    ((("TRY", 1),), "1", "TRY lira TL ₺"),
     ((("KRW", 1),), "1", "KRW 원"), ((("CZK", 1),), "1", "CZK Kč Kc korun"),
+    ((("HUF", 1),), "1", "HUF Ft forint"),
     ((("USD", 1),), "1", "dolar dolares dollari 美元 долларов"), ((("USD", 1),), "1/100", "centavos 美分"),
 )  # fmt: skip
 
 
 def named() -> Iterator[tuple[str, Dimension, Fraction]]:
-    """Every name with its dimension and size."""
+    """Yields (name, dimension, size in base units) for every name."""
     for dimension, size, symbols, names, prefixes in _PREFIXED:
         base = Fraction(size)
         for name in (*symbols.split(), *names.split(), *(f"{name}s" for name in names.split())):

@@ -1,4 +1,4 @@
-"""Units of measure: what their dimension is, how large they are, and how they are spelled out."""
+"""Reads units of measurement, and products and powers of them, as a dimension and a size."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ import unicodedata
 from fractions import Fraction
 from typing import NamedTuple
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.units.names import Dimension, named
 
 
 class Unit(NamedTuple):
-    """A dimension, such as (("length", 1), ("time", -1)), and the size of one such unit in base units."""
+    """A dimension, such as (("length", 1), ("time", -1)), and the size of the unit in base units."""
 
     dimension: Dimension
     scale: Fraction
 
     def times(self, other: Unit, power: int = 1) -> Unit:
-        found = dict(self.dimension)
+        """Returns the product of this unit and a power of another."""
+        exponents = dict(self.dimension)
         for name, exponent in other.dimension:
-            found[name] = found.get(name, 0) + power * exponent
-        return Unit(tuple(sorted((k, v) for k, v in found.items() if v)), self.scale * other.scale**power)
+            exponents[name] = exponents.get(name, 0) + power * exponent
+        return Unit(tuple(sorted((k, v) for k, v in exponents.items() if v)), self.scale * other.scale**power)
 
 
 NO_UNIT = Unit((), Fraction(1))
@@ -32,36 +34,36 @@ _MAX_POWER = 12
 DEGREE, CELSIUS, FAHRENHEIT, KELVIN = _UNITS["degree"], _UNITS["°C"], _UNITS["°F"], _UNITS["K"]
 RADIAN = _UNITS["rad"]
 _SCALES_OF_TEMPERATURE = {"c": CELSIUS, "celsius": CELSIUS, "f": FAHRENHEIT, "fahrenheit": FAHRENHEIT}
-# What a unit is written with: names, powers, signs and brackets; and what LaTeX puts between them.
-_ATOM = re.compile(r"[^\W\d_]+\.?|USD_|[€£¥₹₽¢°%]|\d+|[/^*()-]|.", re.DOTALL)
-_SPELLED = ((re.compile(r"\\mu\s*"), "μ"), (re.compile(r"\\Omega(?![A-Za-z])"), "Ω"),
-            (re.compile(r"\\(?:cdot|times)(?![A-Za-z])"), "*"), (re.compile(r"\\(?=[%&#])"), ""),
-            (re.compile(r"\\[,;:! ]|[{}~]"), " "))  # fmt: skip
+# The parts of a unit: names, powers, signs and brackets; and the LaTeX between them with its plain spelling.
+_ATOM = lazy_pattern(r"[^\W\d_]+\.?|USD_|[€£¥₹₽¢°%]|\d+|[/^*()-]|.", re.DOTALL)
+_SPELLED = ((lazy_pattern(r"\\mu\s*"), "μ"), (lazy_pattern(r"\\Omega(?![A-Za-z])"), "Ω"),
+            (lazy_pattern(r"\\(?:cdot|times)(?![A-Za-z])"), "*"), (lazy_pattern(r"\\(?=[%&#])"), ""),
+            (lazy_pattern(r"\\[,;:! ]|[{}~]"), " "))  # fmt: skip
 
 
 def lookup(word: str) -> Unit | None:
-    """The unit of that name; long names in any case."""
+    """Returns the unit of that name (long names in any case), or None. NO_UNIT for the word "unit"."""
     plain = word.rstrip(".")
-    found = _UNITS.get(plain)
-    if found is None and len(plain) > 3:
-        found = _UNITS.get(plain.lower()) or _UNITS.get(plain.capitalize())
-    if found is None and not plain.isascii():
-        found = _UNITS.get(without_accents(plain.lower()))
-    if found is None and plain == "in":
+    unit = _UNITS.get(plain)
+    if unit is None and len(plain) > 3:
+        unit = _UNITS.get(plain.lower()) or _UNITS.get(plain.capitalize())
+    if unit is None and not plain.isascii():
+        unit = _UNITS.get(without_accents(plain.lower()))
+    if unit is None and plain == "in":
         return _UNITS["inch"]
-    if found is not None and found.dimension == (("unit", 1),):
+    if unit is not None and unit.dimension == (("unit", 1),):
         return NO_UNIT
-    return found
+    return unit
 
 
 def without_accents(word: str) -> str:
-    """The word as cleaning spells it: "giờ" is "gio", while letters that have no plain one stay."""
+    """Returns the word as in cleaned texts: "gio" for "giờ"; letters without a plain form are kept."""
     letters = (unicodedata.normalize("NFD", char)[0] if char < "\u2000" else char for char in word)
     return "".join(plain if plain.isascii() else char for plain, char in zip(letters, word, strict=True))
 
 
 def atoms(text: str) -> list[str]:
-    """The names, numbers and signs of a unit or of the words beside a value; whatever else there is, one by one."""
+    """Splits a unit, or the words beside a value, into names, numbers and single signs."""
     if "\\" in text or "{" in text or "~" in text:
         for pattern, plain in _SPELLED:
             text = pattern.sub(plain, text)
@@ -69,20 +71,20 @@ def atoms(text: str) -> list[str]:
 
 
 def is_unit(text: str) -> bool:
-    """Is the text a unit and nothing else?"""
+    """Returns whether the text is a unit and nothing else."""
     words = atoms(text) if len(text) < 60 else []
     unit, rest = read_unit(words)
     return unit is not None and not rest
 
 
 def read_unit(words: list[str]) -> tuple[Unit | None, list[str]]:
-    """The unit that the words begin with, and what follows it: ["km", "/", "h"], ["square", "feet", "of", "land"]."""
+    """Returns the unit at the start of the words, or None, and the words after it: ["square", "feet", "of", "land"]."""
     unit, used = _product(words, 0)
     return unit, words[used:]
 
 
 def _product(words: list[str], index: int) -> tuple[Unit | None, int]:
-    """Factors with signs or nothing between them; after a division sign all that follows divides."""
+    """Reads factors with or without signs between them; all factors after a division sign divide."""
     if words[index : index + 1] in (["/"], ["per"]):
         total, below = NO_UNIT, False  # "1 / s"
     else:
@@ -122,13 +124,13 @@ def _factor(words: list[str], index: int) -> tuple[Unit | None, int]:
         return _SCALES_OF_TEMPERATURE[following.lower()], index + 2
     unit = lookup(words[index])
     if unit is None or (words[index] == "in" and following.isalpha() and following not in _PER):
-        return None, index  # "5 in total" is no length
-    found, index = _raised(unit, words, index + 1)
-    return (None if found is None else NO_UNIT.times(found, power)), index
+        return None, index  # "5 in total" is not a length
+    raised, index = _raised(unit, words, index + 1)
+    return (None if raised is None else NO_UNIT.times(raised, power)), index
 
 
 def _raised(unit: Unit, words: list[str], index: int) -> tuple[Unit | None, int]:
-    """The unit to the power that follows it; a power that can't be read makes it no unit."""
+    """Returns the unit to the power that follows it; None if the power can't be read."""
     following = words[index].lower() if index < len(words) else ""
     if following in ("squared", "cubed"):
         return NO_UNIT.times(unit, _POWERS[following]), index + 1
