@@ -299,20 +299,8 @@ class NoSuchLayer(torch.nn.Module):
 def test_a_run_goes_on_exactly(few_problems, tmp_path):
     whole, part = tmp_path / "whole", tmp_path / "part"
     flags = [
-        *(
-            "grpo",
-            "--engine",
-            "vllm",
-            "--model",
-            "nano",
-            "--source",
-            str(few_problems),
-            "--threads",
-            "1",
-            "--lr",
-            "1e-3",
-        ),
-        *("--lora-rank", "4", "--prompts-per-step", "4", "--group-size", "4", "--eval-problems", "4"),
+        *("grpo", "--engine", "vllm", "--model", "nano", "--source", str(few_problems), "--threads", "1"),
+        *("--lr", "1e-3", "--lora-rank", "4", "--prompts-per-step", "4", "--group-size", "4", "--eval-problems", "4"),
         *("--eval-sample-problems", "2", "--eval-samples", "2", "--score-workers", "0", "--rollout-rows", "16"),
         *("--steps", "3", "--save-every", "1", "--no-report", "--quiet", "--out", str(whole)),
     ]

@@ -254,20 +254,9 @@ def same_completions(which, found, expected):
 @pytest.fixture(scope="module")
 def flags(few_problems):
     return [
-        *(
-            "grpo",
-            "--engine",
-            "vllm-server",
-            "--model",
-            "nano",
-            "--source",
-            str(few_problems),
-            "--threads",
-            "1",
-            "--quiet",
-        ),
-        *("--prompts-per-step", "4", "--group-size", "4", "--score-workers", "0", "--no-report"),
-        *("--eval-problems", "4", "--eval-sample-problems", "2", "--eval-samples", "2"),
+        *("grpo", "--engine", "vllm-server", "--model", "nano", "--source", str(few_problems)),
+        *("--prompts-per-step", "4", "--group-size", "4", "--threads", "1", "--score-workers", "0"),
+        *("--eval-problems", "4", "--eval-sample-problems", "2", "--eval-samples", "2", "--no-report", "--quiet"),
     ]
 
 
