@@ -281,14 +281,14 @@ def asked_name(text: str, clause: Span, prompt: str, *, concluded: bool) -> Span
         return inverted
     for match in found:
         relative = _WHO_IS.match(text, match.end(), clause[1])
-        words = {word.lower() for word in _WORD.findall(relative[0])} if relative else set()
-        if relative and choice.predicate and choice.predicate <= words and not _RANKED.search(relative[0]):
+        spoken = {word.lower() for word in _WORD.findall(relative[0])} if relative else set()
+        if relative and choice.predicate and choice.predicate <= spoken and not _RANKED.search(relative[0]):
             return match.span()
     first = found[0]
     if len(text[clause[0] : first.start()].split()) > 2:
         return None
-    said = _ELSE.split(_ASIDE.sub(" ", text[first.end() : clause[1]]), maxsplit=1)[0]
-    words = {word.lower() for word in _WORD.findall(said)}
+    rest = _ELSE.split(_ASIDE.sub(" ", text[first.end() : clause[1]]), maxsplit=1)[0]
+    words = {word.lower() for word in _WORD.findall(rest)}
     return first.span() if choice.predicate and choice.predicate <= words else None
 
 

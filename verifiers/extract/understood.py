@@ -5,8 +5,9 @@ can list all of the latter. So an answer that is right is paid only if the words
 (`verifiers.extract.vocabulary`), stand in the question or the gold, or are the noun of a number:
 
 - each word of the clause that states the answer, from the last conclusion ("so", "but", ":") before it to the end of
-  its sentence, but for a reason that follows it ("because ..."); where that sentence speaks of things and not of
-  answers, everyday words are known too (`verifiers.extract.everyday`);
+  its sentence, but for a reason that follows it ("because ..."). Where the sentence speaks of things, not of answers,
+  everyday words are known too (`verifiers.extract.everyday`). With the question at hand, where no other value stands in
+  the sentence or behind it, only words that speak against it count in such a clause;
 - of what follows, each word of a sentence that judges the answer: a short one that says what it is, one that begins
   with an objection, or one in which the writer speaks of it. Of other sentences that speak of the answer, and of a
   unit or an aside behind a box, only words that speak against it count. All others explain.
@@ -350,7 +351,7 @@ def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itse
         return sign
     closed = _Judge(known, prompt, _number(text[slice(*span)]), True)
     word = _first_doubt(text, span, end, closed, states_itself=states_itself, in_words=in_words)
-    if not word or _competes(text, span, end, closed):
+    if not (word and prompt) or _competes(text, span, end, closed):
         return word
     return _first_doubt(text, span, end, replace(closed, closed=False), states_itself=states_itself, in_words=in_words)
 

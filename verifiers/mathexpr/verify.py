@@ -154,7 +154,11 @@ class MathVerifier:
             and gold.answer is not None
             and (
                 extraction.span is None
-                or (gold.answer.kind == "truth" and extraction.source in ("statement", "number", "maths"))
+                or (
+                    gold.answer.kind == "truth"
+                    and extraction.source in ("statement", "number", "maths")
+                    and not said_first(text[slice(*extraction.span)])
+                )
             )
         ):
             extraction = _worded(text, gold.answer) or extraction
@@ -353,10 +357,10 @@ class MathVerifier:
         if extraction.source == "whole" and reason in ("unparseable", "type_clash") and problem.prompt:
             said = stated(text, after_thinking(text) or 0, len(text), problem.prompt)
             if said is not None and said.span is not None:
-                value = said.said or text[slice(*said.span)].strip()
-                retried, note = self._reason(gold, value, problem, policy, budget, explanation)
+                whole = said.said or text[slice(*said.span)].strip()
+                retried, note = self._reason(gold, whole, problem, policy, budget, explanation)
                 if retried not in ("unparseable", "type_clash"):
-                    reason, detail, answer, span = retried, note, value, said.span
+                    reason, detail, answer, span = retried, note, whole, said.span
         if extraction.source == "whole" and reason in ("type_clash", "unparseable") and not _MATHS_SIGN.search(answer):
             return Verdict(0.0, "no_answer", "words only", gold_type=gold.type)
         if explanation is not None and budget.trace is not None:
