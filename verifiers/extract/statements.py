@@ -202,7 +202,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
             prompt and value is None and _outdone(text, sentence, _new(text, sentence, inside, asked, wanted), wanted)
         )
         return Extraction(None, "unsure") if outdone else None
-    if prompt and _another_is_asked(text, sentence, value, inside, prompt[-_ASKED:]):
+    if prompt and _another_is_asked(text, sentence, value, inside, asked, wanted):
         return Extraction(None, "unsure")
     clause = _clause(text, sentence, value.span, language)
     timed = value.kind == "time" and BESIDE_TIME.search(text, clause[0], value.span[0]) is None
@@ -920,18 +920,23 @@ def _topics(part: str) -> set[str]:
     return {part[at : at + 2] for at in range(len(part) - 1) if all(UNSPACED.match(char) for char in part[at : at + 2])}
 
 
-def _another_is_asked(text: str, sentence: Span, value: Quantity, inside: Sequence[Quantity], prompt: str) -> bool:
-    """Does what is said of another value share more with the question? ("There are 12 cows and 8 chickens.")"""
-    sentences = _sentences(prompt, 0, len(prompt))
-    asked = _stems(prompt[slice(*sentences[-1])]) if sentences else set()
+def _another_is_asked(
+    text: str, sentence: Span, value: Quantity, inside: Sequence[Quantity], asked: Sequence[Quantity], wanted: Asked
+) -> bool:
+    """Returns whether the clause of another value shares more with the question than that of `value`.
+
+    "There are 12 cows and 8 chickens." An earlier value counts if it is new, of the asked kind, and no premise.
+    """
     own = _said_of(text, sentence, value)
-    own_words = asked & _stems(text[slice(*own)])
+    own_words = _shared_with(wanted.sentence, text[slice(*own)])
+    new = _new(text, sentence, inside, asked, wanted)
     for other in inside:
         said = _said_of(text, sentence, other)
         if other.article or other.key == value.key or said == own:
             continue
-        words = asked & _stems(text[slice(*said)])
-        if other.span[0] > value.span[1] and len(words) > len(own_words):
+        words = _shared_with(wanted.sentence, text[slice(*said)])
+        is_rival = other.span > value.span or (other in new and SO.search(text, other.span[1], value.span[0]) is None)
+        if is_rival and len(words) > len(own_words):
             return True
         if not own_words and words & _next_word(text, other) and _next_word(text, value):
             return True
