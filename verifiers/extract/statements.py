@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -106,6 +106,7 @@ _OF_TIME = frozenset(
     "the and for how whe wha doe did wil lon tim its are was wie wan uhr que hor der die das les une".split()
 )
 _INTERROGATIVES = frozenset("many much combi cuánt cuant quant wievi viele сколь siapa berap hoeve".split())
+_COMMON = _OF_TIME | {stem[:4] for stem in _INTERROGATIVES}
 _LONGEST_UNIT = 24  # characters
 _OPERATION = 20  # characters of an operator in words
 _MATHS = ("formula", "relation")
@@ -551,7 +552,7 @@ def _answered_first(text: str, sentences: list[Span], language: str, wanted: Ask
     later = [q for q in quantities(text, sentences[1][0], sentences[-1][1], language) if not q.article]
     for value in later:
         if value.key not in given and value.key != values[0].key:
-            if not follows(value.value, known):
+            if value.value is None or not follows(value.value, known):
                 return False  # it may go on from the first
             known.append(value.value)
     return bool(later) and follows(values[0].value, known)
@@ -599,14 +600,16 @@ def _is_a_step(first: Fraction | None, second: Fraction | None, known: Sequence[
     )  # fmt: skip
 
 
-def _shared_with(question: str, part: str) -> set[str]:
+def _shared_with(question: str, part: str) -> Set[str]:
     """Beginnings of the words that a question and a sentence share."""
     if UNSPACED.search(part):
         return _topics(question) & _topics(part)
-    stems = [
-        {word.lower().rstrip("s")[:4] for word in WORD.findall(text) if len(word) > 2} for text in (question, part)
-    ]
-    return (stems[0] & stems[1]) - _OF_TIME - {stem[:4] for stem in _INTERROGATIVES}
+    return (_beginnings(question) & _beginnings(part)) - _COMMON
+
+
+@functools.lru_cache(maxsize=64)
+def _beginnings(part: str) -> frozenset[str]:
+    return frozenset(word.lower().rstrip("s")[:4] for word in WORD.findall(part) if len(word) > 2)
 
 
 def _given_condition(text: str, sentence: Span, wanted: Asked, known: Sequence[Quantity], language: str) -> int | None:
