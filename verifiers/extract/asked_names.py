@@ -81,9 +81,9 @@ _WHICH_DAY = Gated(
 )
 
 
-def _at_the_end(text: str, clause: Span, found: list[re.Match[str]], predicate: frozenset[str]) -> Span | None:
+def _at_the_end(text: str, clause: Span, matches: list[re.Match[str]], predicate: frozenset[str]) -> Span | None:
     """The name at the end of a clause, before which stands all that the question asks."""
-    for match in found:
+    for match in matches:
         led, rest = text[clause[0] : match.start()], text[match.end() : clause[1]]
         if rest.lstrip(" *_\"”»'")[:1] in ("", ".", ",", "!") and _COPULA.search(led):
             said = {word.lower() for word in _WORD.findall(led)}
@@ -198,7 +198,7 @@ _THE_THING = lazy_pattern(r"\b(?i:the|der|die|das|la|le|el|il|lo|de|het) ([^\W\d
 class _Choice:
     """The alternatives of which a question wants one, and what it asks of them."""
 
-    found: re.Pattern[str] | None = None
+    names: re.Pattern[str] | None = None
     predicate: frozenset[str] = frozenset()
     worded: bool = False  # they are adjectives or nouns, not names
 
@@ -256,9 +256,9 @@ def asked_name(text: str, clause: Span, prompt: str, *, concluded: bool) -> Span
     if ranked is not None:
         return _in_chinese(text, clause, ranked[1], prompt)
     choice = _question(prompt[-600:])
-    if choice.found is None:
+    if choice.names is None:
         return None
-    found = list(choice.found.finditer(text, *clause))
+    found = list(choice.names.finditer(text, *clause))
     if not found:
         return None
     part = text[slice(*clause)]

@@ -203,7 +203,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
             prompt and value is None and _outdone(text, sentence, _new(text, sentence, inside, asked, wanted), wanted)
         )
         return Extraction(None, "unsure") if outdone else None
-    if prompt and _another_is_asked(text, sentence, value, inside, asked, wanted):
+    if prompt and _another_is_asked(text, sentence, value, inside, asked, prompt[-_ASKED:], wanted):
         return Extraction(None, "unsure")
     clause = _clause(text, sentence, value.span, language)
     timed = value.kind == "time" and BESIDE_TIME.search(text, clause[0], value.span[0]) is None
@@ -345,13 +345,13 @@ def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None
     return None if found is None or _opposed(text[slice(*clause)], language) else found
 
 
-def _another_day(text: str, sentence: Span, found: Span, prompt: str) -> bool:
+def _another_day(text: str, sentence: Span, span: Span, prompt: str) -> bool:
     """Does the sentence before say another day, where this one begins with its own?"""
     low = max(0, sentence[0] - _LONGEST)
     before = max((stop.start() for stop in STOP.finditer(text, low, sentence[0] - 2)), default=low)
     other = asked_day(text, (before, sentence[0]), (before, before), prompt)
-    named = other is not None and text[slice(*other)].lower() != text[slice(*found)].lower()
-    return named and not WORD.search(text[sentence[0] : found[0]])
+    named = other is not None and text[slice(*other)].lower() != text[slice(*span)].lower()
+    return named and not WORD.search(text[sentence[0] : span[0]])
 
 
 def _is_placed(text: str, low: int, high: int) -> bool:
@@ -924,24 +924,39 @@ def _topics(part: str) -> set[str]:
 
 
 def _another_is_asked(
-    text: str, sentence: Span, value: Quantity, inside: Sequence[Quantity], asked: Sequence[Quantity], wanted: Asked
+    text: str,
+    sentence: Span,
+    value: Quantity,
+    inside: Sequence[Quantity],
+    asked: Sequence[Quantity],
+    prompt: str,
+    wanted: Asked,
 ) -> bool:
-    """Returns whether the clause of another value shares more with the question than that of `value`.
+    """Returns whether another value of the sentence suits the question better than `value`.
 
-    "There are 12 cows and 8 chickens." An earlier value counts if it is new, of the asked kind, and no premise.
+    What is said of a later one shares more with the question ("There are 12 cows and 8 chickens."), or what is said of
+    another new one names the asked thing and what is said of `value` another thing of the problem.
     """
+    question = _stems(wanted.sentence)
     own = _said_of(text, sentence, value)
-    own_words = _shared_with(wanted.sentence, text[slice(*own)])
-    new = _new(text, sentence, inside, asked, wanted)
+    own_part = text[slice(*own)]
+    own_words = question & _stems(own_part)
+    own_shared = _shared_with(wanted.sentence, own_part)
+    rest = prompt.replace(wanted.sentence, " ")
+    names_another = bool(_shared_with(rest, own_part) - own_shared - _shared_with(rest, wanted.sentence))
+    new = _new(text, sentence, inside, asked, wanted) if names_another else []
     for other in inside:
         said = _said_of(text, sentence, other)
         if other.article or other.key == value.key or said == own:
             continue
-        words = _shared_with(wanted.sentence, text[slice(*said)])
-        is_rival = other.span > value.span or (other in new and SO.search(text, other.span[1], value.span[0]) is None)
-        if is_rival and len(words) > len(own_words):
+        part = text[slice(*said)]
+        words = question & _stems(part)
+        if other.span[0] > value.span[1] and len(words) > len(own_words):
             return True
         if not own_words and words & _next_word(text, other) and _next_word(text, value):
+            return True
+        concluded = SO.search(text, other.span[1], value.span[0]) is not None
+        if other in new and not concluded and _shared_with(wanted.sentence, part) - own_shared:
             return True
     return False
 
