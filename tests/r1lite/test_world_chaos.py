@@ -16,7 +16,7 @@ def rounds(request, tmp_path_factory, forks):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", ROUNDS)
+@pytest.mark.parametrize("seed", [*ROUNDS[:2], *(pytest.param(n, marks=pytest.mark.exhaustive) for n in ROUNDS[2:])])
 def test_faults_drawn_at_random(seed, rounds):
     what, wrong = rounds[seed].result()
     assert wrong is None, f"{what}\n{wrong}"
