@@ -1,4 +1,4 @@
-"""The final answer's place in a completion, found in linear passes that know what is reasoning and what is answer."""
+"""Finds the final answer in a completion, in linear passes that separate the reasoning from the answer."""
 
 from __future__ import annotations
 
@@ -40,33 +40,33 @@ __all__ = [
 _ANSWER = lazy_pattern(r"<(/?)answer>", re.IGNORECASE)
 _HASHES = lazy_pattern(r"####[ \t]*([^\n]*)")
 _SENTENCE = lazy_pattern(rf"({VALUE})\.\s+(?=[^\W\d])")
-# A short sentence that says a value of something: "He pays £12.", "15 litres fill 3 cans."
+# A short sentence that states a value: "He pays £12.", "15 litres fill 3 cans."
 _SAYS = lazy_pattern(
     r"\s*(?:(?!Not?\b)[A-ZÀ-ÞА-Я][^\W\d_]*\s+[^\W\d_]{3,}|\d+\s[^\W\d_]{3,}\s[^\W\d_]{3,})[^\d\n.]{0,20}\s[$£€]?\d[^\n]{0,40}[.!]\s*$"
 )
-# What leaves open an answer that is denied, rather than denying one of several.
+# Words that show that a denial leaves the answer open. Without them, it rules out one of several answers.
 _UNCERTAIN = lazy_pattern(
     r"\b(?:certain|sure|clear|known?|reliable|trust\w*|uncertain|unclear|sicher|klar|bekannt|sûr|clair|segur[oa]|clar[oa]|sicur[oa]|chiar[oa])\b"
     r"|(?<!\w)(?:ясно|уверен\w*|известно)|确定|清楚|確か|확실",
     re.IGNORECASE,
 )
-_TAIL = 20_000  # characters before the end in which anchors and last maths are looked for
+_TAIL = 20_000  # characters before the end in which anchors and the last maths are searched
 
 
 def final_answer(text: str) -> Span | None:
-    """The span [start, end) of the final answer, or None where the text gives none."""
+    """Returns the span [start, end) of the final answer, or None if the text gives none."""
     return find(text).span
 
 
 def find(text: str, *, strict: bool = False, prompt: str | None = None) -> Extraction:
-    """The final answer's place.
+    """Returns the final answer's span, and how it was found.
 
-    What stands in `<think>` never counts, and an unclosed `<think>` means no answer. Then, in this order: the
-    `<answer>` block (there must be exactly one: several are several guesses), the last `\\boxed{}`, the last `####`,
-    a phrase that announces the answer, the whole text if it is nothing but maths, the last maths or number if the
-    end states it as a conclusion. A box inside the answer block is the answer. What follows an answer may deny it,
-    take it back or offer another. With `strict` only the answer block counts. With a `prompt`, "" where the question
-    is not known, what the last sentence says of things counts too.
+    Text inside `<think>` never counts, and an unclosed `<think>` means no answer. The answer is the first of these that
+    exists: the `<answer>` block (there must be exactly one, because several are several guesses), the last
+    `\\boxed{}`, the last `####`, a phrase that announces the answer, the whole text if it is only maths, the last
+    maths or number if the end states it as a conclusion. A box inside the answer block is the answer. The text after an
+    answer may deny it, take it back or offer another. With `strict`, only the answer block counts. With a `prompt` (""
+    if the question is unknown), a value that the last sentence states counts too.
     """
     start = after_thinking(text)
     if start is None:
@@ -83,7 +83,7 @@ def find(text: str, *, strict: bool = False, prompt: str | None = None) -> Extra
         return Extraction(None, "no_answer_block")
     end = ending(text)
     if end < len(text):
-        text = text[:end]  # places stay as they are
+        text = text[:end]  # positions stay valid
     box = boxed(text, start, end) if text.find("\\", start) >= 0 else None
     if box is not None:
         return box
@@ -95,13 +95,13 @@ def find(text: str, *, strict: bool = False, prompt: str | None = None) -> Extra
             found = Extraction(span, "hashes", _other_hashes(text, start, hashes.start()))
             return _unless_taken_back(text, found, span[1], end)
     start = max(start, end - _TAIL)
-    if not text[start:end].strip():  # an empty completion, by which golds are tried before a run
+    if not text[start:end].strip():  # an empty completion, with which golds are tested before a run
         return Extraction(None, "empty")
     return _phrased(text, start, end, prompt)
 
 
 def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
-    """What a phrase announces, or the end states; a "result" on the way gives way to a later conclusion."""
+    """Returns the announced or finally stated answer. A later conclusion overrides an intermediate "result"."""
     instead_of = replaced(text, start, end)
     if instead_of is not None:
         return Extraction(instead_of, "anchor")
@@ -139,7 +139,7 @@ def _in_last_sentence(text: str, extraction: Extraction | None, end: int) -> boo
 
 
 def _with_letter(text: str, letter: Span, extraction: Extraction | None) -> Extraction:
-    """The option that the closing clauses call right, unless a phrase announces a value that is no option."""
+    """Returns the option that the closing clauses call right, unless a phrase announces a value that is no option."""
     if extraction is None or extraction.span is None or PRAISE.fullmatch(text, *extraction.span):
         return Extraction(letter, "anchor")
     if letter[0] < extraction.span[1] and extraction.span[0] < letter[1]:
@@ -158,7 +158,7 @@ def _first_tags(text: str, start: int) -> list[re.Match[str]]:
 
 
 def _unless_taken_back(text: str, extraction: Extraction, position: int, end: int) -> Extraction:
-    """The answer, unless what follows it denies it or takes it back."""
+    """Returns the answer, or an extraction without a span if the text after it denies it or takes it back."""
     if extraction.span is None or plain_tail(text, position, end):
         return extraction
     if denied_after(text, position, end) or retracted(text, position, end) is not None:

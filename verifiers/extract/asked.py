@@ -1,4 +1,4 @@
-"""What a question asks for: the things that it counts, or a kind of value, by which the values of a sentence differ."""
+"""Reads what a question asks for, the things that it counts or a kind of value, to tell values of a sentence apart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from verifiers.extract.statement_words import ASKS_TIME, DIFFERS, PLAIN_WORD, SH
 from verifiers.lazy_pattern import lazy_pattern
 from verifiers.units.reading import Unit, atoms, read_unit
 
-# What counts things, up to the things: "how many (more) cows"
+# The words of a question that counts things, up to the name of the things: "how many (more) cows"
 _COUNTS = lazy_pattern(
     r"(?:\bhow many(?: (?:more|fewer|other|extra|additional|of (?:the|these|those|his|her|their)))?"
     r"|\bhow much(?: more)?"
@@ -21,7 +21,7 @@ _COUNTS = lazy_pattern(
     r"|(?<!\w)كم|(?<!\w)कितने|(?<!\w)कितनी)\s+|\bcombien d['’]",
     re.IGNORECASE,
 )
-# The same before a counter that touches it: 几只, 何枚, 몇 명
+# The same words followed by a counter without a space: 几只, 何枚, 몇 명
 _COUNTER = lazy_pattern(r"(?:多少|[几幾何몇])\s?([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,3}|[a-zA-Z]{1,3}[²³]?)")
 _BESIDE = frozenset(
     "do does did is are was were will would can could has have had the a an of in on at to he she it they"
@@ -88,31 +88,31 @@ _HOW_LONG = lazy_pattern(
 )
 _QUESTION = lazy_pattern(r"[?？؟]")
 _LONGEST = 300  # characters of a question
-_STEM = 4  # characters: "cow" and "cows", "марок" and "марки"
-_NEAR = 3  # words behind a number in which what it counts is named: "3 big yellow buses"
+_STEM = 4  # characters by which words are compared: "cow" and "cows", "марок" and "марки"
+_NEAR = 3  # words after a number that may name what it counts: "3 big yellow buses"
 _NOUN_GAP = lazy_pattern(r"[,;:.!?()，。；、\d]")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the last question of a prompt wants."""
+    """What the last question of a prompt asks for."""
 
     sentence: str = ""
-    doubts: frozenset[str] = frozenset()  # words of doubt that it uses itself
-    things: frozenset[str] = frozenset()  # stems of what it counts
-    counter: str = ""  # what stands behind a number of them, where no space does
+    doubts: frozenset[str] = frozenset()  # words of doubt that the question itself uses
+    things: frozenset[str] = frozenset()  # stems of the things that the question counts
+    counter: str = ""  # the counter that follows a number without a space
     money: bool = False
     measured: bool = False
-    units: frozenset[Unit] = frozenset()  # that a prompt which asks for a measure names
+    units: frozenset[Unit] = frozenset()  # units that the prompt names if it asks for a measure
     percent: bool = False
     time: bool = False
-    clock: bool = False  # a time of day, and not how long
-    difference: bool = False  # or a change
+    clock: bool = False  # a time of day, not a duration
+    difference: bool = False  # a difference or a change
     fraction: bool = False
-    unknowns: frozenset[str] = frozenset()  # letters of the equations that a prompt wants solved
+    unknowns: frozenset[str] = frozenset()  # letters of the equations that the prompt asks to solve
 
     def is_wanted(self, text: str, quantity: Quantity) -> bool:
-        """Does a value of the text say by its unit or its noun that it is one of what is asked for?"""
+        """Returns whether the unit or noun of a value in the text shows that the question asks for such a value."""
         start, end = quantity.span
         if self.time and quantity.kind in ("time", "duration"):
             return True
@@ -143,7 +143,7 @@ def _stem(word: str) -> str:
 
 
 def counted(text: str, quantity: Quantity) -> set[str]:
-    """Stems of the words of a quantity and of those right behind it."""
+    """Returns the stems of the words in a quantity and right after it."""
     start, end = quantity.span
     after = _NOUN_GAP.split(text[end : end + 48], maxsplit=1)[0]
     words = WORD.findall(after)[:_NEAR]
@@ -152,7 +152,7 @@ def counted(text: str, quantity: Quantity) -> set[str]:
 
 
 def says_other(text: str, asked: Asked, quantity: Quantity) -> bool:
-    """Does a value name a unit or a thing that is not the one asked for? ("34 students" where buses are counted)"""
+    """Returns whether a value names a unit or thing other than the asked one ("34 students" if buses are counted)."""
     if quantity.kind in ("relation", "formula") or asked.is_wanted(text, quantity):
         return False
     end = quantity.span[1]
@@ -160,7 +160,7 @@ def says_other(text: str, asked: Asked, quantity: Quantity) -> bool:
     if quantity.kind in ("time", "ratio") or text[quantity.span[0]] in "$€£¥₹" or text[end - 1] == "%":
         return True
     if quantity.value is not None and quantity.value.denominator > 1 and not quantity.said.strip("0123456789/"):
-        return bool(asked.things) or asked.percent  # a share of something
+        return bool(asked.things) or asked.percent  # a fraction of something
     if named is None or len(named[0]) < 3 or named[0].lower() in _BESIDE or named[0].lower() in _NO_THINGS:
         return False
     return bool(asked.things) or asked.money
@@ -178,7 +178,7 @@ _NO_THINGS = frozenset(
 
 @functools.lru_cache(maxsize=256)
 def asked_of(prompt: str) -> Asked:
-    """What the last question of a prompt asks for."""
+    """Returns what the last question of a prompt asks for."""
     sentence = question_of(prompt)
     if not sentence:
         return NOTHING
@@ -217,25 +217,25 @@ def _unit(name: str) -> Unit | None:
 
 
 def _asked_units(prompt: str, sentence: str) -> frozenset[Unit]:
-    """The units of a prompt that a question for a measure may want: for a speed those that hold a time below."""
+    """Returns the prompt's units that suit a question for a measure; for a speed, only units that divide by a unit."""
     if _SPEED.search(sentence):
         return frozenset(unit for unit in _units(prompt) if any(power < 0 for _, power in unit.dimension))
     return _units(prompt) if _MEASURED.search(sentence) else frozenset()
 
 
 def _units(text: str) -> frozenset[Unit]:
-    """The units that a text names."""
+    """Returns the units that a text names."""
     found = (read_unit(atoms(name[0])) for name in _UNIT_NAME.finditer(text))
     return frozenset(unit for unit, rest in found if unit is not None and unit.dimension and not rest)
 
 
 def _no_money(things: list[str]) -> bool:
-    """Does a question count things that are no money?"""
+    """Returns whether a question counts things and none of them is money."""
     return bool(things) and not any(_MONEY.search(word) for word in things)
 
 
 def question_of(prompt: str) -> str:
-    """The last sentence that ends in a question mark; where none does, the last one."""
+    """Returns the last sentence that ends in a question mark, or the last sentence if none does."""
     ends = [0, *(stop.end() for stop in STOP.finditer(prompt)), len(prompt)]
     parts = [part for low, high in itertools.pairwise(ends) if (part := prompt[low:high].strip())]
     asking = [part for part in parts if _QUESTION.search(part[-3:])]

@@ -1,4 +1,4 @@
-"""Who is it? Where a question asks for one of those it names, the name of which the last clause says what was asked."""
+"""Finds the name, weekday or date with which the last clause answers questions such as "Who is the tallest?"."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WHO = lazy_pattern(
     re.IGNORECASE,
 )
 _NAME = lazy_pattern(r"\b[^\W\d_a-zß-öø-ÿа-я][^\W\d_]{1,20}\b")
-# What follows is said of somebody else, or of another place in a row.
+# The words after these are about somebody else or another rank.
 _ELSE = lazy_pattern(
     r"[,;]|\b(?:than\b|who\b|second|third|fourth|next\b|almost\b|als\b|zweit|dritt|que\b|deuxième|troisième|segund[oa]|tercer[oa]?"
     r"|secondo|terzo|di\b|che\b|dan\b)|(?<!\w)(?:чем|втор|трет)",
@@ -34,7 +34,7 @@ _WORD = lazy_pattern(r"[^\W\d_]{4,}")
 _ANY_WORD = lazy_pattern(r"[^\W\d_]{2,}")
 _OF_NAME = lazy_pattern(r"\b(?:of|von|de|d['’]|di|van|av|от|у)\s*$", re.IGNORECASE)
 _STEM = 5  # characters by which "najstarszy" and "najstarsza" are one word
-# What speaks of somebody else beside the one that is named.
+# Words that bring in somebody else beside the person that is named.
 _BESIDES = lazy_pattern(
     r"\b(?:than|but|except|unless|if|after|before|besides|would|als|außer|wenn|nach|vor|sauf|après|avant"
     r"|después|antes|depois|dopo|prima|po|przed|efter|före|voor|que (?=(?-i:[A-ZÀ-Þ]))"
@@ -44,7 +44,7 @@ _BESIDES = lazy_pattern(
 )
 
 
-# What leads to a name that stands behind what is said of it: "The tallest is Ben", "Самый старший — Петя".
+# Words before a name that follows its description: "The tallest is Ben", "Самый старший — Петя".
 _COPULA = lazy_pattern(
     r"(?:\b(?:is|was|ist|war|est|était|es|fue|era|é|foi|è|fu|are)|(?<!\w)это|—|–|\s-|:)\s*(?:(?:the|der|die|o|a|la|el|il|le)\s+)?[*_\"“«]*$",
     re.IGNORECASE,
@@ -82,7 +82,7 @@ _WHICH_DAY = Gated(
 
 
 def _at_the_end(text: str, clause: Span, matches: list[re.Match[str]], predicate: frozenset[str]) -> Span | None:
-    """The name at the end of a clause, before which stands all that the question asks."""
+    """Returns the name that ends a clause, if the words before it include all the words of the asked predicate."""
     for match in matches:
         led, rest = text[clause[0] : match.start()], text[match.end() : clause[1]]
         if rest.lstrip(" *_\"”»'")[:1] in ("", ".", ",", "!") and _COPULA.search(led):
@@ -92,7 +92,7 @@ def _at_the_end(text: str, clause: Span, matches: list[re.Match[str]], predicate
 
 
 def _in_chinese(text: str, clause: Span, rank: str, prompt: str) -> Span | None:
-    """The name of the question right before what it asks for: 小红最高."""
+    """Returns the name from the question that stands right before the asked superlative: 小红最高."""
     found = set()
     for match in re.finditer(re.escape(rank), text[slice(*clause)]):
         place = clause[0] + match.start()
@@ -129,20 +129,20 @@ _WHICH_DATE = lazy_pattern(
 
 
 def asked_day(text: str, sentence: Span, clause: Span, prompt: str) -> Span | None:
-    """The weekday or month of the last clause, or of the sentence where the question does not name it."""
+    """Returns the weekday or month of the last clause, or one of the sentence that the question does not name."""
     days, _ = _names_of_days(prompt[-600:])
     return None if days is None else _last_one(days, text, sentence, clause, prompt)
 
 
 def asked_date(text: str, sentence: Span, clause: Span, prompt: str) -> Span | None:
-    """The date of the last clause, or of the sentence where the question does not name it."""
+    """Returns the date of the last clause, or one of the sentence that the question does not name."""
     _, dated = _names_of_days(prompt[-600:])
     return _last_one(_DATE, text, sentence, clause, prompt) if dated else None
 
 
 @functools.lru_cache(maxsize=256)
 def _names_of_days(prompt: str) -> tuple[re.Pattern[str] | None, bool]:
-    """The names among which is what a question asks for, weekdays or months, and whether it asks for a date."""
+    """Returns the pattern of the weekdays or months that a question asks for, and whether it asks for a date."""
     asked = _WHICH_DAY.search(prompt)
     of_month = asked is not None and asked[0].lower().endswith(("month", "monat", "mois", "mes", "mês", "mese"))
     return None if asked is None else _MONTHS if of_month else _WEEKDAYS, _WHICH_DATE.search(prompt) is not None
@@ -169,7 +169,7 @@ _FROM = lazy_pattern(
 )
 
 
-# "or" in a language, which other words are in others.
+# "or" by language, because the same word may mean something else in another language.
 _OR = {
     "en": "or", "de": "oder", "fr": "ou", "es": "[ou]", "pt": "ou", "it": "o", "nl": "of", "sv": "eller",
     "pl": "czy|lub|albo", "tr": "veya|yoksa|mi", "vi": "hay|hoặc", "id": "atau", "ru": "или", "ar": "أم|أو", "hi": "या",
@@ -178,7 +178,7 @@ _EITHER = (
     r"(?P<before>(?:[^.;:?!\n]|[.:](?=\d)){1,120}?),? (?:OR) (?P<after>(?:[^,.;:?!؟।\n]"
     r"|[.,:](?=\d)){1,40}?)\s*(?:[,?？؟।]|$)"
 )
-# What limits a question to a place or a measure and needs not be said again: "cheaper per kg", "taller in class".
+# Words that limit a question to a place or a measure; an answer need not repeat them: "cheaper per kg".
 _WHERE = lazy_pattern(
     r"(?<=[^\W\d_]{4}) (?:over|per|in|at|on|for|among|between|auf|pro|für|unter|par|sur|parmi|por|entre|em|na|w|в|на"
     r"|среди)\s",
@@ -189,18 +189,18 @@ _ARTICLE = lazy_pattern(
     r"|der|die|das|un|une|le|la|les|el|los|las|o|os|as|um|uma|il|lo|uno|una|en|ett)(?:(?<=\s)|\s+)",
     re.IGNORECASE,
 )
-_MOST_WORDS = 3  # of an alternative
-# Two things of one name in a question: "the blue box", "the red box".
+_MOST_WORDS = 3  # words of an alternative
+# Things in a question that share a noun: "the blue box", "the red box".
 _THE_THING = lazy_pattern(r"\b(?i:the|der|die|das|la|le|el|il|lo|de|het) ([^\W\d_]{3,}) ([^\W\d_]{3,})\b")
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """The alternatives of which a question wants one, and what it asks of them."""
+    """The alternatives among which a question asks to choose, and the predicate that the right one must fit."""
 
     names: re.Pattern[str] | None = None
     predicate: frozenset[str] = frozenset()
-    worded: bool = False  # they are adjectives or nouns, not names
+    worded: bool = False  # the alternatives are adjectives or nouns, not names
 
 
 @functools.lru_cache(maxsize=256)
@@ -224,9 +224,9 @@ def _question(prompt: str) -> _Choice:
 
 
 def _alternatives(question: str, *, named: bool) -> frozenset[str]:
-    """The two or more of "even, odd or neither?"; none where they are numbers.
+    """Returns the alternatives of a question such as "even, odd or neither?", or an empty set if they are numbers.
 
-    `named`: the question has a word for them before the first ("Who is older, Ana or Ben?").
+    `named`: a question word stands before the first alternative ("Who is older, Ana or Ben?").
     """
     conjunctions = "|".join({"or", _OR.get(language_of(question), "or")})
     found = re.search(_EITHER.replace("OR", conjunctions), question, re.IGNORECASE)
@@ -234,7 +234,7 @@ def _alternatives(question: str, *, named: bool) -> frozenset[str]:
         return frozenset()
     *listed, last = [part.strip(" \"'*_$") for part in (*re.split(r"[:,](?!\d)", found["before"]), found["after"])]
     first = listed[1:] if named and len(listed) > 1 else listed
-    if first is listed:  # what stands before an alternative belongs to the question
+    if first is listed:  # the words before the first alternative belong to the question
         first = [" ".join(first[0].split()[-len(last.split()) :]), *first[1:]]
     parts = {_ARTICLE.sub("", part, count=1) for part in (*first, last)}
     if any(len(part.split()) > _MOST_WORDS or not any(char.isalpha() for char in part) for part in parts):
@@ -248,9 +248,9 @@ def _any_of(names: frozenset[str], prompt: str) -> re.Pattern[str]:
 
 
 def asked_name(text: str, clause: Span, prompt: str, *, concluded: bool) -> Span | None:
-    """The alternative of a question, most often a name, of which a clause says what the question asks.
+    """Returns the alternative, usually a name, that a clause gives as the answer to the question, or None.
 
-    `concluded`: a word such as "so" begins the clause, which may then say it in other words than the question.
+    `concluded`: a word such as "so" begins the clause. The clause then need not repeat the words of the question.
     """
     ranked = _RANKED_FIRST.search(prompt[-600:])
     if ranked is not None:

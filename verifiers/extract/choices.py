@@ -1,6 +1,6 @@
-"""The one option that closing clauses call right: "A is wrong. Option B is correct.", "La correcta es la B."
+"""Finds the one option that the closing clauses call right: "A is wrong. Option B is correct.", "La correcta es la B."
 
-A clause counts only if the whole of it says that one letter is right, or wrong: what else it holds could turn it.
+A clause counts only if all of its words say that one letter is right or wrong. Other words could reverse its meaning.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from verifiers.extract.spans import Span
 from verifiers.extract.words import any_of
 from verifiers.lazy_pattern import lazy_pattern
 
-_LOOK = 600  # characters before the end in which the clauses stand
-_LATEST = 80  # and the last of them names a letter
+_LOOK = 600  # characters before the end in which clauses are searched
+_LATEST = 80  # characters before the end in which a letter must occur
 _LETTER = r"[(*$]{0,4}[A-J][)*$]{0,4}(?![\w'’])"
 _NOUN = (
     r"(?i:options?|choices?|answers?|statements?|opción|alternativas?|respuestas?|opções|opção|letra|resposta|réponse"
@@ -77,11 +77,11 @@ _CLAUSES = lazy_pattern(
     r"(?<=[\s)*A-Za-zÀ-ÿ])[.!](?=[\s*_]|$)|(?<=\d)\.(?=\s+[^\W\d_])|[。！;；\n]|,(?=[\s\u4e00-\u9fff])|，|、|।"
 )
 _ENDS = ".!。！;；\n।"
-_STANDS = lazy_pattern(r"[A-J](?<![A-Za-z].)(?![A-Za-z])")  # the class stands first: a search skips to it
+_STANDS = lazy_pattern(r"[A-J](?<![A-Za-z].)(?![A-Za-z])")  # the search skips to the class, which is first
 _ONLY_LEAD = lazy_pattern(_LEAD)
 
 
-# A conclusion behind a comma: what stands before it is its reason, unless it is a condition.
+# A conclusion after a comma. The words before it are its reason, unless they are a condition.
 _CONCLUDING = lazy_pattern(
     r"\s*(?:so|thus|hence|therefore|donc|also|daher|somit|así que|por tanto|portanto|logo|quindi|dunque|значит|поэтому)"
     r"(?![^\W\d_])|\s*(?:所以|因此|故|よって|따라서)",
@@ -95,7 +95,7 @@ _CONDITIONAL = lazy_pattern(
 
 
 def chosen(text: str, start: int, end: int) -> Span | None:
-    """The place of the letter that the closing clauses call right, if they call one right and no other letter."""
+    """Returns the span of the only letter that the closing clauses call right, or None if there is no such letter."""
     low = max(start, end - _LOOK)
     if not _STANDS.search(text, max(low, end - _LATEST), end):
         return None
@@ -125,13 +125,13 @@ def chosen(text: str, start: int, end: int) -> Span | None:
 
 
 def _between(marks: list[Span], low: int, end: int) -> list[Span]:
-    """The clauses between the marks, the last one first."""
+    """Returns the clauses between the punctuation marks, from last to first."""
     return [(low if index == 0 else marks[index - 1][1], marks[index][0] if index < len(marks) else end)
             for index in range(len(marks), -1, -1)]  # fmt: skip
 
 
 def _begins(text: str, low: int, start: int, index: int) -> bool:
-    """Does a sentence begin at this index? Before a comma there could be a condition."""
+    """Returns whether a sentence, or a conclusion after a comma, begins at the index without a condition before it."""
     if _CONCLUDING.match(text, index) and text[:index].rstrip().endswith((",", "，", "、")):
         low_of = max((text.rfind(sign, low, index) for sign in _ENDS), default=-1)
         return _CONDITIONAL.search(text, max(low_of, low), index) is None

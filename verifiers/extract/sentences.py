@@ -1,4 +1,4 @@
-"""Where sentences end, and what maths and numbers look like in running text."""
+"""Patterns of maths and numbers in running text, and functions that find the ends of sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MATHS = lazy_pattern(
     r"|align|gather|displaymath|math|eqnarray|multline)\*?\}",
     re.DOTALL,
 )
-# Letters of scripts that put spaces between words may not touch a number; Chinese, Japanese, Korean and Thai do.
+# No letter of a script with spaces between words may touch a number. Chinese, Japanese, Korean and Thai letters may.
 _LETTERS = "A-Za-z_\u00aa-\u024f\u0370-\u052f\u05d0-\u05ea\u0621-\u064a\u0671-\u06d3\u0904-\u0939"
 NUMBER = lazy_pattern(
     rf"(?<![{_LETTERS}\d.^\\{{/])[-+−]?[$€£]?(?:\d{{1,3}}(?:,\d{{3}})+(?![\d,])"
@@ -21,7 +21,7 @@ NUMBER = lazy_pattern(
     rf"|\d+)(?:\.\d+)?(?:\s*/\s*\d+)?(?:\s?%)?(?![{_LETTERS}\d^])"
 )
 _STOPS = r"(?=[*_`]*(?:\s|$))(?<!\b[A-Z].)(?<!\bi\.e\.)(?<!\be\.g\.)"
-# Every alternative begins with a literal: the search then skips what none begins with.
+# Every alternative begins with a literal, so that the search skips positions where none can match.
 _ASCII_END = rf"\.{_STOPS}|!{_STOPS}|\?{_STOPS}|\n|;(?=\s)"
 _ASCII_ENDS = lazy_pattern(_ASCII_END)
 _ENDS = lazy_pattern(
@@ -34,7 +34,7 @@ BEFORE_AND = lazy_pattern(
 
 
 def sentence_ends(text: str) -> re.Pattern[str]:
-    """What ends a sentence of this text; ASCII needs far fewer signs."""
+    """Returns the pattern of sentence ends for this text. The pattern for ASCII has far fewer alternatives."""
     return _ASCII_ENDS if text.isascii() else _ENDS
 
 
@@ -47,7 +47,7 @@ def sentence_start(text: str, position: int, start: int) -> int:
 
 
 def last_sentence(text: str, low: int, end: int) -> Span:
-    """The last sentence that holds a digit or maths."""
+    """Returns the span of the last sentence that contains a digit or maths, or the whole range if none does."""
     found = sentence_ends(text).finditer(text, low, end)
     ends = [
         low,
@@ -62,5 +62,5 @@ def last_sentence(text: str, low: int, end: int) -> Span:
 
 
 def _in_maths(text: str, low: int, position: int) -> bool:
-    """Does a formula between dollar signs go on at the place? ("$\\{1; 2\\}$")"""
+    """Returns whether the position is inside a formula between dollar signs ("$\\{1; 2\\}$")."""
     return text.count("$", low, position) % 2 == 1

@@ -1,4 +1,4 @@
-"""Where things stand in a text: the found answer, the end of the reasoning, the closing brace."""
+"""Positions in a text: the extracted answer, the end of the reasoning, the closing brace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from verifiers.lazy_pattern import lazy_pattern
 Span = tuple[int, int]
 
 _THINK = lazy_pattern(r"<(/?)think(?:ing)?>", re.IGNORECASE)
-# An answer is followed by nothing, or by what says that the text is over.
+# Tokens that mark the end of the text and may follow an answer.
 _END_TOKEN = lazy_pattern(
     r"(?:<[|｜][\w▁ /-]{1,40}[|｜]>|</?s>|<(?:eos|bos|pad|eot|eod|im_end|end|end_of_turn|end_of_utterance)>"
     r"|\[(?:EOS|PAD|/?INST|END)\]|</?(?:assistant|response|output)>)$",
@@ -22,23 +22,23 @@ _MOST_TOKENS = 64
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """Where the final answer stands, and how it was found."""
+    """The position of the final answer, and how it was found."""
 
     span: Span | None
-    source: str  # "answer", "box", "hashes", "anchor", "maths", "number", "whole", "statement"; or why there is none
-    others: tuple[Span, ...] = ()  # other final answers that stand beside it, and must agree with it
-    joint: tuple[Span, ...] = ()  # boxes of one sentence that make a list together, the last one included
-    said: str = ""  # in digits, what the span spells in words
+    source: str  # "answer", "box", "hashes", "anchor", "maths", "number", "whole", "statement"; or why there is no span
+    others: tuple[Span, ...] = ()  # further final answers, which must agree with this one
+    joint: tuple[Span, ...] = ()  # boxes of one sentence that form a list, including the last one
+    said: str = ""  # the value in digits, if the span spells it in words
 
 
 def ending(text: str) -> int:
-    """Where the text ends for a reader: without end-of-text tokens, closing ornaments and white space."""
+    """Returns the end of the readable text, without end-of-text tokens, closing ornaments and white space."""
     end = len(text)
     for _ in range(_MOST_TOKENS):
         if end and text[end - 1] in _ORNAMENTS:
             end = len(text[:end].rstrip(_ORNAMENTS))
         if end > 1 and text[end - 1] == ")" and text[end - 2] in ":;":
-            end -= 2  # a smile
+            end -= 2  # a smiley
             continue
         if not end or text[end - 1] not in ">]":
             break
@@ -51,10 +51,10 @@ def ending(text: str) -> int:
 
 
 def after_thinking(text: str) -> int | None:
-    """Where the text after the reasoning begins; None if reasoning is opened and never closed."""
+    """Returns where the text after the reasoning begins, or None if a `<think>` is never closed."""
     if text.find("hink") < 0 and text.find("HINK") < 0:
         return 0
-    if "<T" not in text and "</T" not in text:  # only the last tag matters, and it is found from the end
+    if "<T" not in text and "</T" not in text:  # only the last tag matters, so search from the end
         opened = max(text.rfind("<think>"), text.rfind("<thinking>"))
         closed = max(text.rfind("</think>"), text.rfind("</thinking>"))
         if opened > closed:
@@ -68,7 +68,7 @@ def after_thinking(text: str) -> int | None:
 
 
 def closing_brace(text: str, position: int, end: int) -> int | None:
-    """Where the brace that opens at `position` is closed before `end`; what a backslash precedes is no brace."""
+    """Returns where the brace that opens at `position` closes before `end`, or None. Escaped braces do not count."""
     depth = 0
     while position < end:
         char = text[position]

@@ -1,4 +1,4 @@
-"""The "yes" or "no" that a last sentence stands for: "It may look prime, but the answer is: no, 3 divides it."."""
+"""Finds the "yes" or "no" of a last sentence: "It may look prime, but the answer is: no, 3 divides it."."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from verifiers.lazy_pattern import lazy_pattern
 
 _LOOK = 400  # characters before the end
 _WORDS = sorted({"yes", "no", "true", "false", *TRUTHS} - {"正", "真", "假", "正しい", "正确"}, key=len, reverse=True)
-# A truth that stands alone: after a stop, a conclusion or a copula, and before a stop.
+# A yes or no that stands alone: after punctuation, a concluding word or a copula, and before punctuation.
 _ALONE = lazy_pattern(
     r"(?:^|[,:;：，、—–]\s*|\b(?:is|ist|est|es|è|é|is|jest|là|adalah|so|also|donc|quindi|portanto|так что|ответ"
     r"|значит)\s+"
@@ -34,7 +34,7 @@ _DOUBTED = lazy_pattern(
 
 
 def said_truth(text: str, start: int, end: int) -> Span | None:
-    """Its place; None where the sentence doubts or says two."""
+    """Returns the span of the last sentence's yes or no, or None if the sentence expresses doubt or contains two."""
     low = max(start, end - _LOOK)
     stop = len(text[:end].rstrip())
     begin = max((match.end() for match in STOP.finditer(text, low, stop - 1)), default=low)

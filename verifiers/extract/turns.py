@@ -1,4 +1,4 @@
-"""Words between two answers: the later corrects the earlier, concludes from it, or stands beside it."""
+"""Words between two answers that show how the later one relates: as a correction, a conclusion or an alternative."""
 
 from __future__ import annotations
 

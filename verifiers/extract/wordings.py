@@ -1,6 +1,6 @@
-"""Whole answers in words that other languages have too: no solution, all real numbers, yes and no.
+"""Answers in words, in many languages: no solution, all real numbers, yes and no.
 
-In lower case, without accents and apostrophes, as they are compared.
+Answers are compared in lower case, without accents and apostrophes, and most are written in that form here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NO_SOLUTION = (
     r"|해 ?없음"
     r"|لا (?:يوجد|توجد) (?:حل|حلول)|ليس (?:لها|له) حل"
 )
-# A clause that says so in a sentence; where there is none, it denies no answer.
+# A clause that says within a sentence that there is no solution. Its "no" does not deny an answer.
 NO_SOLUTION_SAID = lazy_pattern(
     r"\b(?:(?:has|have|having) no (?:real |integer |such )?solutions?|no (?:real |such )?(?:numbers?|values?"
     r"|solutions?)(?: of \w)?"
@@ -58,7 +58,7 @@ _NO_SOLUTION = lazy_pattern(NO_SOLUTION)
 
 
 def says_no_solution(text: str) -> bool:
-    """Is the text, whose words may deny something, the answer that there is none? ("keine Lösung")"""
+    """Returns whether the whole text, with its negation, says that there is no solution ("keine Lösung")."""
     return len(text) < 60 and _NO_SOLUTION.fullmatch(_folded(text)) is not None
 
 
