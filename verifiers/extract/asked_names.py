@@ -33,7 +33,7 @@ _ELSE = lazy_pattern(
 _WORD = lazy_pattern(r"[^\W\d_]{4,}")
 _ANY_WORD = lazy_pattern(r"[^\W\d_]{2,}")
 _OF_NAME = lazy_pattern(r"\b(?:of|von|de|d['’]|di|van|av|от|у)\s*$", re.IGNORECASE)
-_STEM = 5  # characters by which "najstarszy" and "najstarsza" are one word
+_STEM = 5  # characters by which words are compared: "najstarszy" and "najstarsza"
 # Words that bring in somebody else beside the person that is named.
 _BESIDES = lazy_pattern(
     r"\b(?:than|but|except|unless|if|after|before|besides|would|als|außer|wenn|nach|vor|sauf|après|avant"

@@ -1,4 +1,4 @@
-"""What the words of a closing sentence say of its value: that it concludes, doubts, reports, supposes; 18 languages."""
+"""Words that show whether a closing sentence concludes, doubts, reports or supposes its value, in 18 languages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from verifiers.extract.gates import Gated
 from verifiers.lazy_pattern import lazy_pattern
 
-# Of one set of characters first, which a search skips to.
+# Begins with a single character class, so that the search skips to it.
 STOP = lazy_pattern(
     r"[.!?。！？؟।\n](?:(?<=[.!?])(?<![.!?\s][A-Za-z].)(?<!\bMr.)(?<!\bMrs.)(?<!\bDr.)(?<!\bSt.)"
     r"(?<!\d kr.)(?<!\d zł.)(?<!\d Std.)"
@@ -17,7 +17,7 @@ STOP = lazy_pattern(
 ORNAMENT = " \t\r\n*_`>#-–—•|"
 PLAIN_WORD = lazy_pattern(r"[^\W\d_]+")
 WORD = lazy_pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-JOINS = lazy_pattern(  # two statements of a sentence
+JOINS = lazy_pattern(  # joins two statements of a sentence
     r"[,;]\s+|[，；、]|,(?=[\u3040-\u9fff])|\s(?:and|but|while|whereas|und|aber|während|et|mais|tandis que|y|pero"
     r"|mientras|e|mas|ma|mentre"
     r"|и|а|но|oraz|zaś|ve|ise|och|men|en|maar)\s"
@@ -25,7 +25,7 @@ JOINS = lazy_pattern(  # two statements of a sentence
 MAY = lazy_pattern(r"(?<=[\w,] )May\b(?! (?:be|have|not)\b)")  # the month
 UNSPACED = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff]")
 
-# -- what may follow the answer
+# -- sentences that may follow the answer
 COURTESY = lazy_pattern(
     r"(?:many |so |and )?(?:thanks?|thank you|i (?:really )?hope|hope|hoping|let me know|feel free|please (?:let"
     r"|feel)"
@@ -55,7 +55,7 @@ CHECK = lazy_pattern(
     r"|जाँच|जांच|التحقق|للتحقق|検算|検証|確認|確かめ|验算|驗算|检验|檢驗|검산|확인)",
     re.IGNORECASE,
 )
-# "Indeed, 12 + 12 + 6 is 30": an equation and nothing else is said to hold.
+# "Indeed, 12 + 12 + 6 is 30": the sentence only confirms an equation.
 INDEED = lazy_pattern(
     r"\W*(?:and |und |et |y |e )?(?:indeed|in fact|after all|sure enough|efectivamente|en efecto|en effet|effectivement"
     r"|tatsächlich|in der tat|infatti|in effetti|de fato|com efeito|inderdaad|rzeczywiście|действительно"
@@ -73,7 +73,7 @@ GIVES_REASON = lazy_pattern(
     r"(?![^.]*[,，][^.]*\d)|.*(?:から|ため)(?:です|である|だ)\W*$|.*때문(?:입니다|이다)\W*$",
     re.IGNORECASE,
 )
-# What explains or finds plausible what stands before it, in as many sentences as follow.
+# Begins an explanation of the text before it, or a remark that it is plausible. All later sentences belong to it.
 EXPLAINS = lazy_pattern(
     r"\W*(?:to see (?:why|this)(?: (?:is|holds|works)[^,:]{0,30})?[,:]|here['’]?i?s (?:why|how)|the reason(?: "
     r"for (?:this|that))? is|(?:short |brief )?(?:explanation|reason(?:ing)?|justification)\s*:"
@@ -90,7 +90,7 @@ EXPLAINS = lazy_pattern(
     r"как|ведь))(?:(?<=[,:])|(?![^\W\d_]))",
     re.IGNORECASE,
 )
-# "The one right before it is 19": a value beside the one that the sentence before gives.
+# "The one right before it is 19": a neighbour of the value that the sentence before gives.
 NEIGHBOUR = lazy_pattern(
     r"\W*(?:and )?(?:(?:the|its) (?:(?:one|number|term|value|day|page|prime|square|multiple)s? )?(?:(?:right"
     r"|just|directly|immediately) )?"
@@ -100,7 +100,7 @@ NEIGHBOUR = lazy_pattern(
     r"|(?:il|la) (?:successiv[oa]|precedente))",
     re.IGNORECASE,
 )
-# "The 11 I started with was wrong", "12 would be too few": what another value would be.
+# "The 11 I started with was wrong", "12 would be wrong": the sentence rejects another value.
 CALLS_WRONG = lazy_pattern(
     r"\b(?:(?:is|was|were|would be|would have been) (?:wrong|incorrect|a mistake|an error|not right|not "
     r"correct)|(?:ist|war|wäre) falsch|(?:est|était|serait) faux"
@@ -115,7 +115,7 @@ APPROXIMATE = lazy_pattern(
     r"|大约|約|约|几乎|거의|약 ",
     re.IGNORECASE,
 )
-# Somebody or something else than what a question is about, unless it says so too.
+# A person or thing that the question is not about, unless the question names it too.
 _SOMEBODY = (
     r"(?<!for )(?<!for the )(?<!for his )(?<!for her )(?<!of )(?<!to )\b(?:brother|sister|sibling|friend"
     r"|neighbou?r\w*|cousin|father|mother|uncle|aunt|teacher|classmate|colleague|someone|somebody"
@@ -131,7 +131,7 @@ SOMEBODY_ELSE = Gated(
     r"|(?<!\w)(?:друг\w*|остальн\w*)|其他|其余|他の|다른",
     re.IGNORECASE,
 )
-# Where what is said depends on a condition, everything is.
+# Words of a sentence that depends on an unreal condition.
 UNREAL = Gated(
     r"\b(?:would|could|might|should|had|were|if only|unless|wouldn['’]t|würde\w*|wäre\w*|hätte\w*|könnte\w*)\b",
     re.IGNORECASE,
@@ -143,7 +143,7 @@ CONDITION = lazy_pattern(
     r"(?:then |so |dann |alors |entonces |então |allora |то |那么|则)?",
     re.IGNORECASE,
 )
-# Doubts that a question may share: "how much should he pay?"
+# Words of doubt that a question may use itself: "how much should he pay?"
 SHARED = frozenset(
     "should would wants wanted plans planned intends try tries tried expect expects expected estimate"
     " estimated predict predicts"
@@ -151,7 +151,7 @@ SHARED = frozenset(
     " difficult pas ohne without"
     " soll sollte möchte devrait voudrait quisiera quería vorrebbe".split()
 )
-# A preposition that may lead to what was asked for: "leaves her with 12 eggs", "they average out at 85".
+# A preposition that may lead to the asked value: "leaves her with 12 eggs", "they average out at 85".
 LEADS = lazy_pattern(
     r"(?:\b(?:leav\w+|left|ends?|ended|up|remain\w*|stay\w*|walk\w*|go|goes|went|comes?|came|return\w*|out|home|is|are|was|were|be"
     r"|finish\w*|winds?|bleib\w*|endet|steht|reste\w*|retrouve\w*|finit|repart|queda\w*|qued[óo]|acaba\w*|fica\w*|ficou|rimane"
@@ -161,7 +161,7 @@ LEADS = lazy_pattern(
     r"|exactamente|exatamente|esattamente|только|ровно)\s+)*\W{0,3}$",
     re.IGNORECASE,
 )
-# Nothing else is there: "9 trays, with none left over".
+# Says that nothing is left over: "9 trays, with none left over".
 NONE_LEFT = lazy_pattern(
     r",?\s*(?:with|and) (?:none|nothing|no \w+|0) (?:is |are )?(?:left|remain(?:s|ing)|spare|else|more)(?: over)?\b"
     r"|,?\s*ohne Rest\b|,?\s*sans reste\b"
@@ -186,7 +186,7 @@ EQUATION = lazy_pattern(
     r"\s*[$€£]?(\d{1,9}(?:[.,]\d{1,6})?)(?![\d/]|[.,]\d)"
 )
 
-# -- what a sentence may not hold: the whole of it, and the clause of the value
+# -- words that the sentence, or the clause of the value, must not contain
 REPORTS = Gated(
     r"\b(?:said|says?|saying|claim\w*|believe\w*|think|thinks|thought|guess\w*|argu(?:e|es|ed)|(?<!all )told"
     r"|(?<!which )(?<!this )(?<!that )(?<!product )(?<!sum )(?<!equation )(?<!formula )tells?"
@@ -251,13 +251,13 @@ OPPOSED = Gated(
     r"|아닙|아닌|아녔|않|못|안 |없|약 |아마|정도|쯤|또는|혹은",
     re.IGNORECASE,
 )
-# The languages of UNSAFE, each with the words of others that are harmless in it.
+# The languages of UNSAFE. Each has the words of UNSAFE that belong to other languages and are harmless in it.
 HARMFUL_IN = {
     "en": {"fast", "tal", "ob", "non", "ma", "mas", "si"}, "de": set(), "fr": {"ne", "ma", "si"}, "es": {"si"},
     "pt": {"no", "se", "ne", "mais"}, "it": {"ne"}, "ru": set(), "ar": set(), "zh": set(), "ja": set(),
     "ko": set(), "hi": set(),
 }  # fmt: skip
-# An earlier sentence that takes back or supposes all that follows.
+# An earlier sentence that makes all later ones wrong, hypothetical or uncertain.
 FRAMES = Gated(
     r"\b(?:wrong|incorrect|false|mistaken|flawed|bad|naive) (?:solution|answer|approach|way|reasoning|attempt"
     r"|argument|calculation|method)"
@@ -275,7 +275,7 @@ FRAMES = Gated(
     re.IGNORECASE,
 )
 CALLED_BAD = lazy_pattern(r"\b(?:naive|wrong|incorrect|false|mistaken|flawed|bad)\b", re.IGNORECASE)
-# A sentence that turns against what such a word was said of.
+# A sentence that objects to what such a word describes.
 OBJECTS = lazy_pattern(r"[.!?\n]\s+(?:But|However|In fact|Actually|In reality)\b")
 MORE = lazy_pattern(
     r"\b(?:more|less|fewer|extra|mehr|weniger|de plus|de moins|más|menos|a mais|a menos|in più|in meno|больше"
@@ -293,7 +293,7 @@ GOT = lazy_pattern(
     re.IGNORECASE,
 )
 
-# -- which of its numbers are not what it says
+# -- words that tell the stated value from the other numbers of a sentence
 SO = Gated(
     r"(?:[,;:—–]|^|\s)\s*(?:and )?\b(?:so|therefore|thus|hence|altogether|all told|namely"
     r"|whence|daher|also|somit|folglich|deshalb|nämlich|woraus"
@@ -324,7 +324,7 @@ REASON = Gated(
 )
 # "So she had 45: a third of these is 15, and 45 - 15 = 30."
 EXPLAINED = lazy_pattern(r":\s+(?=[^:\n]{0,200}\d\s*=\s*[$€]?\d)")
-# ", which is a little more than four hours": what a value is nearly, in another unit.
+# ", which is a little more than four hours": an approximation of the value, often in another unit.
 NEARLY = Gated(
     r",\s*(?:soit|that is|i\.e\.|which is|das sind|o sea|es decir|cioè|ossia|ou seja|то есть)\s+"
     r"(?:just |a (?:little|bit) |slightly |"
@@ -341,7 +341,7 @@ BY_DOING = lazy_pattern(
     r"[^,]{1,200},",
     re.IGNORECASE,
 )
-# "If she is x years old", "Если разделить 18 на 4": an unknown gets its name, or something is calculated.
+# "If she is x years old", "Если разделить 18 на 4": the condition names an unknown or performs a calculation.
 NAMES_UNKNOWN = lazy_pattern(
     r"\W*(?:if|wenn|si|se|als|om|jeśli)\b[^,]{0,60}\b[nxzt]\b[^,]{0,60},|\W*если [^,]{0,60}\b[а-я]+ть\b[^,]{0,60},",
     re.IGNORECASE,
@@ -376,13 +376,13 @@ AFTER_TIME = lazy_pattern(
     r"\b(?:after|in|for|within|nach|in|après|en|pendant|después de|tras|depois de|após|em|dopo|за|через|после)\s*$",
     re.IGNORECASE,
 )
-# A clause of its own that says what is left: ", 还剩下", "; there remain".
+# A separate clause that says what is left: ", 还剩下", "; there remain".
 LEFT_OVER = lazy_pattern(
     r"[,;，；、][^,;，；、]{0,40}(?:剩下?|余下|残りは|남은|\b(?:left|leaves?|leaving|remains?|remaining|bleiben|bleibt|reste(?:nt)?"
     r"|queda[n]?|resta[n]?|rimangono|restano)\b|(?<!\w)оста[лён]\w+)[^\d,;]{0,20}$",
     re.IGNORECASE,
 )
-# What begins a clause that says something beside the answer.
+# Conjunctions that begin a clause about something other than the answer.
 BESIDES = lazy_pattern(
     r"(?<![^\W\d_])(?:after|when|once|if|since|because|before|while|nachdem|wenn|weil|bevor|après que|quand|parce que"
     r"|cuando|después de que|porque|depois que|quando|dopo che|perché|nadat|als|omdat|когда|после того|так как)"
@@ -394,14 +394,14 @@ BESIDE_TIME = lazy_pattern(
     r"(?:\b(?:than|als|before|after|until|till|by|past|since|vor|nach|bis|seit|avant|après|antes|después|depois|prima|dopo|voor|na"
     r"|före|przed|trước|sebelum)|(?<!\w)(?:до|после|раньше|позже|قبل|بعد))(?: de| delle| d['’])?\s*$",
     re.IGNORECASE,
-)  # what no time follows that is said of anything
+)  # a time after these words is not the stated time
 ANNOUNCES = lazy_pattern(
     r"^\W*(?:(?:the|our|die|das|la|el|il|a|o|le) )?(?:(?:right|correct|final|richtige|bonne) )?(?:answers?|solutions?"
     r"|lösung|antwort|solution|réponse|respuesta|solución|resposta|solução|risposta|soluzione)"
     r" (?:is|are|ist|est|es|é|è)\b",
     re.IGNORECASE,
 )
-# A question that wants one of two words, and the words.
+# A question that asks "true or false?", and the words that answer it.
 TRUE_OR_FALSE = Gated(
     r"\b(?:true or (?:is it )?false|(?:wahr|richtig) oder falsch|vrai ou faux|verdadero o falso"
     r"|verdadeiro ou falso|vero o falso"
@@ -445,7 +445,7 @@ _BY_SIGN = (
 _THINGS = r"(?:\s?[a-z]{1,12}(?:\s[a-z]{1,12})?)?"  # "12 red apples + 5 pears = 17"
 OPERATED = lazy_pattern(rf"\s*{_BY_SIGN}\s*[$€£]?\d|{_THINGS}\s+[-+*×x/]\s+[$€£]?\d", re.IGNORECASE)
 OPERATES = lazy_pattern(rf"\d[\s%]*(?:{_BY_SIGN}|:)\s*[$€£]?$|\d{_THINGS}\s+[-+*×x/]\s+[$€£]?$", re.IGNORECASE)
-# A preposition before a value that makes it no argument.
+# Phrases whose final preposition leads to the stated value, not to an argument: "comes out at", "an area of".
 PLACED = Gated(
     r"\b(?:averages?|works?|comes?|tops?|totals?)(?: (?:out|in|up))? at\s*$"
     r"|\b(?:puts?|sets?|brings?|keeps?|stands?|stays?|lands?|remains?)\b[^,.;]{0,60} at\s*$"
@@ -484,7 +484,7 @@ ADJUNCT = lazy_pattern(
     r"|i|le|de|het|każdy\w*)\s+)?",
     re.IGNORECASE,
 )
-# "It isn't:" behind a sentence that says what somebody thinks or asks.
+# "It isn't:" after a sentence that reports what somebody thinks or asks.
 _DENIES = lazy_pattern(
     r"\W*(?:it|they|that|this|he|she|i|we)\b (?:\w+n['’]t|(?:is|are|was|do|does|did|will) not)(?: \w+){0,2}:\s",
     re.IGNORECASE,
@@ -497,6 +497,6 @@ _EARLIER = 200  # characters
 
 
 def behind_denial(text: str, start: int, end: int) -> int:
-    """Where a sentence goes on that first denies what the one before it reports or asks; else its start."""
+    """Returns the end of an opening such as "It isn't:" that denies a reported or asked claim, or else the start."""
     denied = _DENIES.match(text, start, end)
     return denied.end() if denied and _CLAIMED.search(text, max(0, start - _EARLIER), start) else start

@@ -1,9 +1,9 @@
-"""The value that the last sentence says of things: "So in one week the farmer collects 40 eggs."
+"""Finds the value that the last sentence states: "So in one week the farmer collects 40 eggs."
 
-Nothing announces such an answer, so it counts only if the sentence can say nothing else: it is the last one but for
-thanks and for checks that find no fault, one value is left in it when those are set aside that the question or the text
-gives, no word of it doubts, denies, reports, supposes or asks, and there is a sign that it concludes: a word such as
-"so", a value that follows from the numbers before it, or words that it shares with the question.
+No phrase announces such an answer, so it counts only if the sentence has no other reading. Only thanks and checks that
+find no fault may follow it. One value must be left in it after the values that the question or the text gives are set
+aside. None of its words may doubt, deny, report, suppose or ask. And it must show that it concludes, by a word such as
+"so", by a value that follows from the numbers before it, or by words that it shares with the question.
 """
 
 from __future__ import annotations
@@ -97,28 +97,28 @@ from verifiers.extract.vocabulary import HARMLESS, UNSAFE
 from verifiers.extract.wordings import says_no_solution
 from verifiers.lazy_pattern import lazy_pattern
 
-_LOOK = 1000  # characters before the end
+_LOOK = 1000  # characters before the end that are read
 _ASKED = 300  # characters of a question
 _LONGEST = 400  # characters of a sentence
-_MOST_BEFORE = 40  # quantities of the question, and of the text before the sentence
-_ALIKE = 16  # characters by which two sentences differ that say the same of two values
+_MOST_BEFORE = 40  # quantities read in the question, and in the text before the sentence
+_ALIKE = 16  # characters by which the lengths of sentences that differ only in their values may differ
 _OF_TIME = frozenset(
     "the and for how whe wha doe did wil lon tim its are was wie wan uhr que hor der die das les une".split()
 )
 _INTERROGATIVES = frozenset("many much combi cuánt cuant quant wievi viele сколь siapa berap hoeve".split())
 _COMMON = _OF_TIME | {stem[:4] for stem in _INTERROGATIVES}
-_LONGEST_UNIT = 24  # characters
+_LONGEST_UNIT = 24  # characters of a unit
 _OPERATION = 20  # characters of an operator in words
 _MATHS = ("formula", "relation")
-_MOST_EXPLAINING = 4  # sentences of an answer with its explanation
-_MOST_GIVEN = 16  # numbers that a value is derived from
+_MOST_EXPLAINING = 4  # sentences of an answer including its explanation
+_MOST_GIVEN = 16  # numbers from which a value may be derived
 
 
 def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = False) -> Extraction | None:
-    """The value that the last sentence between two places says, or None where nothing shows that it is the answer.
+    """Returns the value that the last sentence in [start, end) states, or None if nothing shows that it is the answer.
 
-    An extraction without a span says that the sentence does not stand by its value. With `contrasts` it must put the
-    value in the place of one that it denies.
+    An extraction without a span means that the text does not commit to the value. With `contrasts`, the sentence must
+    state the value instead of one that it denies.
     """
     low = max(start, end - _LOOK)
     language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
@@ -225,7 +225,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     leading = ANNOUNCES.sub(" ", leading) if turn else leading
     said = f"{leading} § {text[value.span[1] : clause[1]]}"
     if _opposed(_without_shared(said, wanted), language):
-        return Extraction(None, "unsure") if language != "en" else None  # English denials are told apart elsewhere
+        return Extraction(None, "unsure") if language != "en" else None  # English denials are examined elsewhere
     if altered(text, clause, value.span, placed=placed, named=_names(text, value, wanted), question=wanted.sentence):
         return None
     after = text[value.span[1] : sentence[1]]
@@ -240,7 +240,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     if GOT.search(led) and not WORD.search(after) and not is_wanted:
         return None
     if sentence[1] == end and not _ended(part) and len(WORD.findall(after)) > 3:
-        return None  # cut off on the way
+        return None  # the sentence was cut off
     if _said_otherwise(text, sentences[:-1], whole, value, language):
         return Extraction(None, "unsure")
     calculated = "=" in text[max(sentence[0], value.span[0] - _OPERATION) : value.span[0]]
@@ -267,7 +267,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     if value.key in {quantity.key for quantity in asked} and not (
         turn or reason or SO.search(part) or concludes(led) or LEFT_OVER.search(f", {led}") or len(inside) > 1
     ):
-        return None  # what the question says, said again
+        return None  # the sentence only repeats a value of the question
     if wanted.time and prompt and not (signs or _shares(part, prompt)):
         return None
     if prompt or (signs and (before or len(inside) > 1)):
@@ -277,13 +277,13 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What the words of a question ask for."""
+    """What the words of a question show about the answer."""
 
-    denials: frozenset[str]  # beginnings of the words that it denies
-    at_first: bool  # what was before
-    time: bool  # how long, or when
-    prepositions: frozenset[str]  # of "by how much", "in which year"
-    which: frozenset[str]  # beginnings of the words behind "which"
+    denials: frozenset[str]  # beginnings of the words that the question denies
+    at_first: bool  # the question asks for an initial state
+    time: bool  # the question asks how long or when
+    prepositions: frozenset[str]  # "by" of "by how much", "in" of "in which year"
+    which: frozenset[str]  # beginnings of the words after "which"
 
 
 @functools.lru_cache(maxsize=256)
@@ -298,13 +298,13 @@ def _question(asked: str) -> _Question:
 
 
 def _supposes(part: str) -> bool:
-    """Does a condition begin a sentence? One that only names an unknown ("if she is x years old, ...") is none."""
+    """Returns whether a sentence begins with a condition that does not name an unknown ("if she is x years old")."""
     concluded = NAMES_UNKNOWN.match(part) and (SO.search(part) or BY_DOING.match(part))
     return SUPPOSES.match(part) is not None and not (concluded and not unsure(part))
 
 
 def _without_asked_denials(text: str, sentence: Span, denials: frozenset[str]) -> str:
-    """The text without the denials that the question has too: "do not like tea" in answer to "how many do not like"."""
+    """Returns the text without denials that the question uses too ("do not like tea" after "how many do not like")."""
     if not denials:
         return text
     part = DENIAL.sub(
@@ -315,12 +315,12 @@ def _without_asked_denials(text: str, sentence: Span, denials: frozenset[str]) -
 
 
 def _denied(denial: re.Match[str]) -> str:
-    """The beginning of the word that is denied; where words have no spaces between them, its first character."""
+    """Returns the beginning of the denied word; in scripts without spaces between words, its first character."""
     return denial[2].lower() if denial[1].isascii() or denial[1][0] < "\u3000" else denial[2][0]
 
 
 def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
-    """The name that the last clause gives to a question that asks who."""
+    """Returns the span of the name, weekday or date with which the last clause answers the question, or None."""
     starts = [
         match.end() for pattern in (SO, BUT) for match in pattern.finditer(text, *sentence)
         if pattern is BUT or _parts(text, sentence[0], match)
@@ -346,7 +346,7 @@ def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None
 
 
 def _another_day(text: str, sentence: Span, span: Span, prompt: str) -> bool:
-    """Does the sentence before say another day, where this one begins with its own?"""
+    """Returns whether this sentence begins with its day and the sentence before names another day."""
     low = max(0, sentence[0] - _LONGEST)
     before = max((stop.start() for stop in STOP.finditer(text, low, sentence[0] - 2)), default=low)
     other = asked_day(text, (before, sentence[0]), (before, before), prompt)
@@ -355,13 +355,13 @@ def _another_day(text: str, sentence: Span, span: Span, prompt: str) -> bool:
 
 
 def _is_placed(text: str, low: int, high: int) -> bool:
-    """Does a preposition lead to a value that makes it no argument? All such turns end in one of a few."""
+    """Returns whether a phrase such as "comes out at" leads to the value. All such phrases end in one of six words."""
     led = text[low:high].rstrip().lower()
     return led.endswith(("at", "to", "of", "de", "di", "von")) and PLACED.search(text, low, high) is not None
 
 
 def _as_asked(text: str, clause: Span, value: Quantity, prompt: str) -> bool:
-    """Does the question lead to the value by the same preposition ("start with"), or ask how long it takes?"""
+    """Returns whether the words before a value repeat the question's ("start with") or say how long something takes."""
     span = value.span
     led = LED_BY.search(text, clause[0], span[0])
     if led is not None:
@@ -380,18 +380,18 @@ def _as_asked(text: str, clause: Span, value: Quantity, prompt: str) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _pairs(asked: str) -> frozenset[tuple[str, str]]:
-    """Each word of a question with the one after it."""
+    """Returns each word of a question paired with the next word."""
     return frozenset((found[1].lower(), found[2].lower()) for found in _TWO_WORDS.finditer(asked))
 
 
 @functools.lru_cache(maxsize=256)
 def _asked(prompt: str, language: str) -> Sequence[Quantity]:
-    """The quantities of a question, which the completions of a group share."""
+    """Returns the quantities of a question. They are cached, because all completions of a group share the question."""
     return quantities(prompt, 0, len(prompt), language)[-_MOST_BEFORE:]
 
 
 def _sentences(text: str, low: int, end: int) -> list[Span]:
-    """All that hold a letter or a digit."""
+    """Returns the spans of all sentences that contain a letter or a digit."""
     spans = []
     at = low
     for match in STOP.finditer(text, low, end):
@@ -405,7 +405,7 @@ def _sentences(text: str, low: int, end: int) -> list[Span]:
 
 
 def _option(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
-    """The letter of one of the question's options that closes a short sentence or a conclusion."""
+    """Returns the span of the option letter that ends a short sentence or a conclusion, or None."""
     found = _CLOSING_LETTER.search(text, *sentence) if len(OPTION_LABEL.findall(prompt[-2000:])) > 1 else None
     if found is None:
         return None
@@ -417,7 +417,7 @@ def _option(text: str, sentence: Span, prompt: str, language: str) -> Span | Non
 
 
 def _said_true(text: str, sentence: Span) -> Extraction | None:
-    """The word with which a sentence ends that answers "true or false?"."""
+    """Returns the extraction of the word that ends a sentence and answers "true or false?", or None."""
     said = list(SAID_TRUE_OR_FALSE.finditer(text, *sentence))
     if len(said) != 1 or text[said[0].end() : sentence[1]].strip(" .!*_。$}"):
         return None
@@ -427,7 +427,7 @@ def _said_true(text: str, sentence: Span) -> Extraction | None:
 
 
 def _adds_nothing(text: str, sentences: list[Span], language: str, wanted: Asked) -> bool:
-    """Does the last sentence leave what the one before it says as it is?"""
+    """Returns whether the last sentence leaves the statement of the sentence before it unchanged."""
     part = text[slice(*sentences[-1])]
     return (
         _is_courtesy(part, language)
@@ -440,7 +440,7 @@ def _adds_nothing(text: str, sentences: list[Span], language: str, wanted: Asked
 
 
 def _is_equation(part: str) -> bool:
-    """ "Indeed, 12 + 12 + 6 is 30 again." """
+    """Returns whether a sentence only confirms a correct equation ("Indeed, 12 + 12 + 6 is 30 again.")."""
     led = INDEED.match(part)
     chain = CHAIN.search(part) if led and len(part) < 160 else None
     if chain is None or any(char.isdigit() for char in part[: chain.start()] + part[chain.end() :]):
@@ -449,7 +449,7 @@ def _is_equation(part: str) -> bool:
 
 
 def _total(calculation: str) -> Fraction | None:
-    """Of numbers with signs between them; products come first."""
+    """Returns the value of numbers with operators between them, products first, or None for a division by 0."""
     total = Fraction(0)
     for sign, product in re.findall(r"(^|[-+−–])([^-+−–]+)", calculation.replace(" ", "")):
         factors = re.findall(r"(^|[·*×x/÷])([\d.]+)", product)
@@ -463,7 +463,7 @@ def _total(calculation: str) -> Fraction | None:
 
 
 def _is_reason(part: str, language: str) -> bool:
-    """A reason for what stands before it; one that concludes or objects is none."""
+    """Returns whether a sentence only gives a reason for the text before it, without a conclusion or an objection."""
     if len(part) > 200 or not GIVES_REASON.match(part):
         return False
     rest = GIVES_REASON.sub(" ", part) if UNSPACED.search(part) else part[8:]
@@ -471,7 +471,7 @@ def _is_reason(part: str, language: str) -> bool:
 
 
 def _is_of_others(text: str, sentences: list[Span], language: str, wanted: Asked) -> bool:
-    """Does it give values of other things only, behind a sentence that gives one of what is asked for?"""
+    """Returns whether the last sentence gives only values of other things, after a sentence with an asked value."""
     part = text[slice(*sentences[-1])]
     values = quantities(text, *sentences[-1], language)
     if not values or len(part) > 200 or "=" in part or not all(says_other(text, wanted, value) for value in values):
@@ -489,7 +489,7 @@ def _is_of_others(text: str, sentences: list[Span], language: str, wanted: Asked
 
 
 def _explained_from(text: str, sentences: list[Span], language: str) -> int:
-    """Where an explanation of what stands before it begins, or the number of sentences."""
+    """Returns the index of the sentence that begins an explanation of what precedes it, or the number of sentences."""
     for index, span in enumerate(sentences[1:], 1):
         found = EXPLAINS.match(text, *span)
         if found is None:
@@ -509,7 +509,7 @@ def _explained_from(text: str, sentences: list[Span], language: str) -> int:
 
 
 def _is_beside(text: str, sentences: list[Span], language: str, wanted: Asked) -> bool:
-    """Does it call another value wrong, or say what stands next to the one that the sentence before concludes with?"""
+    """Returns whether the last sentence rejects another value or names a neighbour of the value concluded before it."""
     part = text[slice(*sentences[-1])]
     wrong, neighbour = CALLS_WRONG.search(part), NEIGHBOUR.match(part)
     if not (wrong or neighbour) or len(sentences) < 2 or len(part) > 120:
@@ -530,10 +530,10 @@ def _is_beside(text: str, sentences: list[Span], language: str, wanted: Asked) -
 
 
 def _answered_first(text: str, sentences: list[Span], language: str, wanted: Asked, asked: Sequence[Quantity]) -> bool:
-    """Does the first sentence answer, and do the others say where its value comes from?
+    """Returns whether the first sentence answers the question and the others explain where its value comes from.
 
-    It shares more with the question than any other does. The values of the others follow from the question's, and
-    its own from all of these.
+    The first sentence then shares more words with the question than any other does. The values of the others follow
+    from the question's values, and the value of the first follows from all of these.
     """
     if not 1 < len(sentences) <= _MOST_EXPLAINING:
         return False
@@ -553,7 +553,7 @@ def _answered_first(text: str, sentences: list[Span], language: str, wanted: Ask
     for value in later:
         if value.key not in given and value.key != values[0].key:
             if value.value is None or not follows(value.value, known):
-                return False  # it may go on from the first
+                return False  # it may continue from the first value
             known.append(value.value)
     return bool(later) and follows(values[0].value, known)
 
@@ -567,7 +567,10 @@ def _answered_before(
     wanted: Asked,
     asked: Sequence[Quantity],
 ) -> bool:
-    """Does an earlier sentence share more with the question and give another value, from which this one is not got?"""
+    """Returns whether an earlier sentence gives another value that answers the question as well or better.
+
+    It shares more words with the question than this sentence, or as many and `value` does not follow from its value.
+    """
     own = _shared_with(wanted.sentence, text[slice(*sentence)])
     given = {quantity.key for quantity in asked}
     known = [quantity.value for quantity in asked if quantity.value is not None]
@@ -590,9 +593,9 @@ def _answered_before(
 
 
 def _is_a_step(first: Fraction | None, second: Fraction | None, known: Sequence[Fraction]) -> bool:
-    """Does one operation with a number of the question lead from a value to another?"""
+    """Returns whether one operation with a number of the question leads from the first value to the second."""
     if first is None or second is None:
-        return first is second  # times, which are not calculated with
+        return first is second  # times, which have no number to calculate with
     return any(
         second in (first + by, first - by, by - first, first * by, first * by / 100, first * (100 - by) / 100)
         or second * by == first or second * first == by
@@ -601,7 +604,7 @@ def _is_a_step(first: Fraction | None, second: Fraction | None, known: Sequence[
 
 
 def _shared_with(question: str, part: str) -> Set[str]:
-    """Beginnings of the words that a question and a sentence share."""
+    """Returns the beginnings of the words that a question and a sentence share."""
     if UNSPACED.search(part):
         return _topics(question) & _topics(part)
     return (_beginnings(question) & _beginnings(part)) - _COMMON
@@ -613,8 +616,10 @@ def _beginnings(part: str) -> frozenset[str]:
 
 
 def _given_condition(text: str, sentence: Span, wanted: Asked, known: Sequence[Quantity], language: str) -> int | None:
-    """Where a sentence goes on behind a condition that is fulfilled: "If each costs $4, she pays $8""
-    " where each does."""
+    """Returns where a sentence continues after a condition whose values are given, or None.
+
+    The condition of "If each costs $4, she pays $8" is fulfilled if the question says that each costs $4.
+    """
     found = CONDITION.match(text, *sentence)
     if found is None or not any(char.isdigit() for char in text[found.end() : sentence[1]]):
         return None
@@ -629,7 +634,7 @@ def _given_condition(text: str, sentence: Span, wanted: Asked, known: Sequence[Q
 
 
 def _reports(part: str, wanted: Asked) -> bool:
-    """Does a word report, suppose or plan what is said? The question may use such a word too ("should")."""
+    """Returns whether a word that the question does not use, such as "should", reports, supposes or plans the value."""
     return any(
         match[0].lower() not in wanted.doubts
         for match in REPORTS.finditer(MAY.sub(lambda month: " " * len(month[0]), part))
@@ -637,13 +642,13 @@ def _reports(part: str, wanted: Asked) -> bool:
 
 
 def _said_of_another(after: str, wanted: Asked) -> bool:
-    """Is a share said to be something else than the question asks for? ("A quarter is blue.")"""
+    """Returns whether a fraction is said of something that the question does not ask for ("A quarter is blue.")."""
     found = _SAID_TO_BE.match(after)
     return found is not None and found[1].lower()[:4] not in wanted.sentence.lower()
 
 
 def _names(text: str, value: Quantity, wanted: Asked) -> bool:
-    """Does the question ask for what the word behind a value says: "12 times", "20 more", "5 dozen"?"""
+    """Returns whether the question asks for what the word after a value names ("12 times", "20 more", "5 dozen")."""
     word = WORD.match(text, value.span[1] + text.startswith(" ", value.span[1]))
     if word is None:
         return False
@@ -651,7 +656,7 @@ def _names(text: str, value: Quantity, wanted: Asked) -> bool:
 
 
 def _without_shared(said: str, wanted: Asked) -> str:
-    """Without words of doubt that the question has too, and without "around" and "between" before no number."""
+    """Returns the text without doubts that the question shares, or "around" and "between" that precede no number."""
     if wanted.doubts:
         said = PLAIN_WORD.sub(lambda word: " " if word[0].lower() in wanted.doubts else word[0], said)
     if not wanted.things.isdisjoint(_COUNTED_ANSWERS):
@@ -663,7 +668,7 @@ def _without_shared(said: str, wanted: Asked) -> str:
 
 
 def _contrasted(text: str, sentence: Span, language: str) -> int | None:
-    """Where an aside begins that ends a sentence and denies other values: ", not quite 30% below the price"."""
+    """Returns where a final aside that denies other values begins (", not quite 30% below the price"), or None."""
     aside = _CONTRASTED.search(text, *sentence)
     if aside is None or not any(char.isdigit() for char in text[sentence[0] : aside.start()]):
         return None
@@ -671,8 +676,10 @@ def _contrasted(text: str, sentence: Span, language: str) -> int | None:
 
 
 def _leads(led: str, wanted: Asked, is_wanted: bool) -> bool:
-    """Does a preposition lead to a value that is one of what is asked for, or of which the question's"
-    " words are said?"""
+    """Returns whether a preposition leads to the answer.
+
+    The value must be of the asked kind, or the words before it must share at least two words with the question.
+    """
     found = LEADS.search(led)
     if found is None or not led[: found.start()].strip() or NO_LEAD.search(led):
         return False
@@ -681,7 +688,7 @@ def _leads(led: str, wanted: Asked, is_wanted: bool) -> bool:
     return is_wanted or len(_stems(led) & _stems(wanted.sentence)) > 1
 
 
-# A preposition that makes no argument of a value of the asked kind: "consists of seven days", "consta de 24 horas".
+# A preposition after which a value of the asked kind is no argument: "consists of seven days", "consta de 24 horas".
 _LED_TO = lazy_pattern(
     r"(?!(?:half|cube|root|part|more|less|each|most|some|many|none|third|other|fewer|square|quarter|multiple|instead|out"
     r"|ahead|short|one|two|three|moitié|mitad|metade|metà|hälfte|plus|moins|más|menos|mais|più|meno)\b)"
@@ -699,7 +706,7 @@ _ASKS_RATIO = lazy_pattern(
     r"\bratio|verhältnis|rapport|raz[óã]o|rapporto|verhouding|förhålland|stosun|отношени", re.IGNORECASE
 )
 _RATIO = lazy_pattern(r"(?<![\w.,:])(\d{1,6} (?:to|zu|à|a|para|tot|till|do|к) \d{1,6})[\s.!*]*$", re.IGNORECASE)
-_FEW = 6  # words
+_FEW = 6  # words of a clause before a closing option letter
 _CLOSING_LETTER = lazy_pattern(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
 _LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
 _REASON_IN = {"car": "fr", "want": "nl", "bo": "pl", "ty": "sv"}
@@ -709,8 +716,8 @@ _ANOTHER = lazy_pattern(
     re.IGNORECASE,
 )
 _MINE = lazy_pattern(r"\b(?:I|my)\b")
-_IN_SWEDISH = lazy_pattern(r"\bI\b")  # "in"; in Polish "and", in Italian an article
-_SIX = lazy_pattern(r"\bsei\b", re.IGNORECASE)  # in German a subjunctive
+_IN_SWEDISH = lazy_pattern(r"\bI\b")  # "in" in Swedish, "and" in Polish, an article in Italian
+_SIX = lazy_pattern(r"\bsei\b", re.IGNORECASE)  # a subjunctive in German, but not in Italian and Portuguese
 _DOING = lazy_pattern(r"\W*(?!(?:the|this|that)\b)\w+ing\b", re.IGNORECASE)
 _SAID_TO_BE = lazy_pattern(
     r"[^.,;:]{0,40}?\b(?:is|are|was|were|ist|sind|est|sont|es|son|é|são|è|sono|jest|są|zijn|är)\s+"
@@ -748,7 +755,7 @@ def _is_courtesy(part: str, language: str) -> bool:
 
 
 def _is_check(part: str, language: str) -> bool:
-    """A check of the answer that comes out right; one that finds fault, or goes on to something else, is none."""
+    """Returns whether a sentence is a check that confirms the answer, without an objection or a new conclusion."""
     if len(part) > 200 or not CHECK.match(part.lstrip(" (*_")) or not any(char.isdigit() for char in part):
         return False
     if SO.search(part) or OPPOSED.search(part) or _objection(part, language) or unsure(part):
@@ -765,13 +772,13 @@ def _holds(equation: re.Match[str]) -> bool:
 
 
 def _objection(part: str, language: str) -> str:
-    """A word that speaks against something, but for turns that are known to be harmless."""
+    """Returns the first word of objection outside phrases that are known to be harmless, or ""."""
     if language not in HARMFUL_IN:
-        return ""  # their words stand in `OPPOSED`
+        return ""  # `OPPOSED` holds the words of the other languages
     harmful = UNSAFE - HARMFUL_IN[language] if HARMFUL_IN[language] else UNSAFE
     plain = MAY.sub(" ", part.replace("’", "'"))
     if harmful.isdisjoint(WORD.findall(plain.lower())):
-        return ""  # cutting out turns adds no word
+        return ""  # removing harmless phrases adds no word
     words = (match[0].lower() for match in WORD.finditer(HARMLESS.sub(" ", plain)))
     return next((word for word in words if word in harmful), "")
 
@@ -788,7 +795,10 @@ def _opposed(clause: str, language: str) -> bool:
 def _only_one(
     text: str, sentence: Span, inside: Sequence[Quantity], asked: Sequence[Quantity], before: Sequence[Quantity]
 ) -> Quantity | None:
-    """The one value of a sentence, when what is given, calculated with or said of the circumstances is set aside."""
+    """Returns the only value left after given values, operands and circumstances are set aside.
+
+    Otherwise returns the last value if it says what is left over or follows from the others, or else None.
+    """
     free = [quantity for quantity in inside if not quantity.article] or inside
     free = [quantity for quantity in free if not _is_operand(text, quantity.span, sentence)]
     left = _after_so(text, sentence, free) or _after_premise(text, sentence, free) or free
@@ -811,7 +821,7 @@ def _only_one(
 def _the_wanted(
     text: str, sentence: Span, inside: Sequence[Quantity], asked: Sequence[Quantity], wanted: Asked
 ) -> Quantity | None:
-    """The one value that names what is asked for, where all others are given or name something else."""
+    """Returns the only value of the asked kind, if all others are given or name something else, or else None."""
     given = {quantity.key for quantity in asked}
     named = [
         value for value in inside
@@ -845,7 +855,7 @@ def _the_wanted(
 
 
 def _closes(text: str, sentence: Span, named: Sequence[Quantity], wanted: Asked) -> bool:
-    """Is the last of several times the end of the sentence, to which the others lead?"""
+    """Returns whether the sentence ends with the last of several times and the other times lead to it."""
     if len(named) < 2 or named[-1].kind != "time" or _joined(text, named):
         return False
     led, rest = text[named[-2].span[1] : named[-1].span[0]], text[named[-1].span[1] : sentence[1]]
@@ -857,7 +867,7 @@ def _closes(text: str, sentence: Span, named: Sequence[Quantity], wanted: Asked)
 def _of_the_asked(
     text: str, sentence: Span, inside: Sequence[Quantity], asked: Sequence[Quantity], wanted: Asked
 ) -> Quantity | None:
-    """Of two values, each of a clause of its own, the one in whose clause alone the question's words stand."""
+    """Returns, of two values in separate clauses, the one whose clause alone has words of the question, or None."""
     given = {quantity.key for quantity in asked}
     said = [
         (value, _said_of(text, sentence, value)) for value in inside
@@ -885,7 +895,7 @@ def _only_new(
     before: Sequence[Quantity],
     wanted: Asked,
 ) -> Quantity | None:
-    """The one value of the asked kind that the question does not give; of several the last, if it follows from them."""
+    """Returns the only new value that suits the question; of several, the last one if it follows from other numbers."""
     new = _new(text, sentence, inside, asked, wanted)
     if not new or _joined(text, new):
         return None
@@ -901,7 +911,7 @@ def _only_new(
 def _new(
     text: str, sentence: Span, inside: Sequence[Quantity], asked: Sequence[Quantity], wanted: Asked
 ) -> list[Quantity]:
-    """The values of a sentence that are not the question's, no operands and not of another kind than it asks for."""
+    """Returns the values of a sentence that are not given in the question, not operands and not of another kind."""
     given = {quantity.key for quantity in asked}
     return [
         value for value in inside
@@ -911,13 +921,13 @@ def _new(
 
 
 def _outdone(text: str, sentence: Span, new: Sequence[Quantity], wanted: Asked) -> bool:
-    """Does the clause of an earlier value share more with the question than that of the last one?"""
+    """Returns whether an earlier value's clause shares more words with the question than the last value's clause."""
     shared = [_shared_with(wanted.sentence, text[slice(*_said_of(text, sentence, value))]) for value in new]
     return any(len(words) > len(shared[-1]) for words in shared[:-1])
 
 
 def _topics(part: str) -> set[str]:
-    """Stems of words; where no spaces part them, pairs of characters."""
+    """Returns the stems of words, or pairs of characters in scripts without spaces between words."""
     if not UNSPACED.search(part):
         return _stems(part)
     return {part[at : at + 2] for at in range(len(part) - 1) if all(UNSPACED.match(char) for char in part[at : at + 2])}
@@ -934,8 +944,8 @@ def _another_is_asked(
 ) -> bool:
     """Returns whether another value of the sentence suits the question better than `value`.
 
-    What is said of a later one shares more with the question ("There are 12 cows and 8 chickens."), or what is said of
-    another new one names the asked thing and what is said of `value` another thing of the problem.
+    The clause of a later value shares more words with the question ("There are 12 cows and 8 chickens."), or the clause
+    of another new value names the asked thing while the clause of `value` names another thing of the problem.
     """
     question = _stems(wanted.sentence)
     own = _said_of(text, sentence, value)
@@ -962,7 +972,7 @@ def _another_is_asked(
 
 
 def _said_of(text: str, sentence: Span, quantity: Quantity) -> Span:
-    """The part of a sentence, between commas and conjunctions, that a quantity stands in."""
+    """Returns the span, between commas and conjunctions, of the part of a sentence that contains a quantity."""
     low, high = sentence
     for start, end in _joints(text[slice(*sentence)]):
         if sentence[0] + end <= quantity.span[0]:
@@ -982,13 +992,13 @@ def _stems(text: str) -> set[str]:
 
 
 def _next_word(text: str, quantity: Quantity) -> set[str]:
-    """The stem of what is counted, as a set."""
+    """Returns the stem of the word after a quantity, as a set."""
     match = WORD.match(text, quantity.span[1] + 1)
     return _stems(match[0]) if match else set()
 
 
 def _with_lists(text: str, values: Sequence[Quantity]) -> list[Quantity]:
-    """ "$x=3$ or $x=-7$" is one value."""
+    """Returns the values with lists such as "$x=3$ or $x=-7$" joined into one value."""
     joined: list[Quantity] = []
     for value in values:
         before = joined[-1] if joined else None
@@ -1006,7 +1016,7 @@ def _with_lists(text: str, values: Sequence[Quantity]) -> list[Quantity]:
 
 
 def _names_alike(text: str, first: Span, second: Span) -> bool:
-    """Do two formulas, which a comma or a conjunction joins, give values to the same name?"""
+    """Returns whether a comma or a conjunction joins two formulas that give values to the same name."""
     names = [NAMED.match(text, *span) for span in (first, second)]
     return (
         all(names)
@@ -1018,7 +1028,7 @@ def _names_alike(text: str, first: Span, second: Span) -> bool:
 def _set_aside(
     text: str, sentence: Span, values: Sequence[Quantity], asked: Sequence[Quantity], before: Sequence[Quantity]
 ) -> Iterator[set[object]]:
-    """What is set aside in turn, until one value is left; the last takes the longest to find."""
+    """Yields the sets of values to set aside in turn until one value is left. The last set is the slowest to find."""
     yield set()
     yield {quantity.key for quantity in values if _is_adjunct(text, sentence, quantity.span)}
     yield {quantity.key for quantity in asked}
@@ -1026,17 +1036,17 @@ def _set_aside(
 
 
 def _values(quantities: Sequence[Quantity], beside: Quantity) -> list[Fraction]:
-    """Of all that differ from the one given."""
+    """Returns the numeric values of all quantities whose value differs from that of `beside`."""
     return [other.value for other in quantities if other.value is not None and other.value != beside.value]
 
 
 def _joined(text: str, values: Sequence[Quantity]) -> bool:
-    """Is the last value the last of a list? ("3 and 5")"""
+    """Returns whether the last value ends a list such as "3 and 5"."""
     return len(values) > 1 and BEFORE_AND.fullmatch(text, values[-2].span[1], values[-1].span[0]) is not None
 
 
 def _given(text: str, asked: Sequence[Quantity], before: Sequence[Quantity]) -> set[object]:
-    """The values that the text before a sentence takes as known: those that it does not calculate."""
+    """Returns the values that the text before a sentence takes as known, which are those that it does not calculate."""
     known = [quantity.value for quantity in asked if quantity.value is not None and not quantity.article]
     calculated = set()
     others: set[object] = {quantity.key for quantity in (*asked, *before) if quantity.value is None}
@@ -1055,13 +1065,13 @@ def _after_so(text: str, sentence: Span, free: Sequence[Quantity]) -> list[Quant
 
 
 def _after_premise(text: str, sentence: Span, free: Sequence[Quantity]) -> list[Quantity]:
-    """What a sentence says behind what it was found by: "Since two of them add to 115, the third is 65."."""
+    """Returns the values after an opening premise ("Since two of them add to 115, the third is 65.")."""
     premise = BY_DOING.match(text, *sentence)
     return [item for item in free if premise and item.span[0] >= premise.end()]
 
 
 def _is_operand(text: str, span: Span, sentence: Span) -> bool:
-    """ "12 + 5 = 17", "12 plus 5 makes 17" """
+    """Returns whether the value is an operand, as are 12 and 5 in "12 + 5 = 17" and "12 plus 5 makes 17"."""
     after = text[span[1] : min(sentence[1], span[1] + _OPERATION)]
     if OPERATED.match(after):
         return True
@@ -1072,13 +1082,13 @@ def _is_operand(text: str, span: Span, sentence: Span) -> bool:
 
 
 def _is_adjunct(text: str, sentence: Span, span: Span) -> bool:
-    """ "In three days Luca reads 15 pages": the number right behind the preposition that opens the sentence."""
+    """Returns whether the value follows a preposition that opens the sentence: "In three days Luca reads 15 pages"."""
     match = ADJUNCT.match(text, sentence[0], span[0])
     return match is not None and match.end() == span[0]
 
 
 def _clause(text: str, sentence: Span, span: Span, language: str) -> Span:
-    """The sentence from the last conclusion before the value on, without its reason."""
+    """Returns the span from the last concluding word before the value to the end of the sentence or its reason."""
     starts = [match.end() for match in SO.finditer(text, sentence[0], span[0]) if _parts(text, sentence[0], match)]
     calculation = None if starts else BY_DOING.match(text, sentence[0], span[0])
     starts += [calculation.end()] if calculation else []
@@ -1092,7 +1102,10 @@ def _clause(text: str, sentence: Span, span: Span, language: str) -> Span:
 
 
 def _reason(text: str, low: int, high: int, language: str) -> re.Match[str] | None:
-    """Where a reason begins. French "car", Dutch "want", Polish "bo" and Swedish "ty" are other words elsewhere."""
+    """Returns the match of the conjunction that begins a reason, or None.
+
+    French "car", Dutch "want", Polish "bo" and Swedish "ty" count only in their own language.
+    """
     for found in REASON.finditer(text, low, high):
         if _REASON_IN.get(found[0].strip(" ,(").lower(), language) == language:
             return found
@@ -1100,7 +1113,7 @@ def _reason(text: str, low: int, high: int, language: str) -> re.Match[str] | No
 
 
 def _parts(text: str, start: int, conclusion: re.Match[str]) -> bool:
-    """Does the conclusion begin a clause, as in "1 is odd, so 7 are left", and not stand within one?"""
+    """Returns whether the concluding word begins a clause, as in "1 is odd, so 7 are left", and is not inside one."""
     before = text[start : conclusion.end() - len(conclusion[0].lstrip(" ,;:—–"))].rstrip()
     return not before or (
         (before[-1] in ",;:—–、，)" or max(conclusion[0]) > "\u0590") and not text.startswith(",", conclusion.end())
@@ -1108,7 +1121,7 @@ def _parts(text: str, start: int, conclusion: re.Match[str]) -> bool:
 
 
 def _said_otherwise(text: str, earlier: list[Span], sentence: Span, value: Quantity, language: str) -> bool:
-    """Does an earlier sentence say the same with another value?"""
+    """Returns whether an earlier sentence says the same with another value."""
     alike = [span for span in earlier[-20:] if abs(span[1] - span[0] - sentence[1] + sentence[0]) < _ALIKE]
     shape = _shape(text, sentence, language) if alike else ()
     return bool(shape) and any(
@@ -1118,7 +1131,7 @@ def _said_otherwise(text: str, earlier: list[Span], sentence: Span, value: Quant
 
 
 def _gives_another(said: Sequence[Quantity], value: Quantity) -> bool:
-    """Is a value that is said beside another one a different one? Of the steps to x = 7, "4x = 28" is none."""
+    """Returns whether a sentence gives another value instead of this one. "4x = 28", a step to x = 7, does not."""
     if value.kind == "relation":
         said = [quantity for quantity in said if quantity.kind == "relation"]
         return bool(said) and value.key not in {quantity.key for quantity in said}
@@ -1133,13 +1146,13 @@ def _shape(text: str, span: Span, language: str) -> tuple[str, ...]:
 
 
 def begins_with_so(text: str, start: int, position: int) -> bool:
-    """Does the sentence that a place stands in begin with a word that concludes?"""
+    """Returns whether the sentence that contains the position begins with a concluding word."""
     low = max((stop.end() for stop in STOP.finditer(text, max(start, position - _LONGEST), position)), default=start)
     return SO.match(text[low:position].lstrip(ORNAMENT)) is not None
 
 
 def with_unit(text: str, end: int, extraction: Extraction) -> Extraction:
-    """A number with the unit that follows it."""
+    """Returns the extraction of a number with the unit that follows it; any other extraction is unchanged."""
     if extraction.source != "number" or extraction.span is None:
         return extraction
     found = quantities(text, extraction.span[0], min(end, extraction.span[1] + _LONGEST_UNIT), "")
@@ -1148,7 +1161,7 @@ def with_unit(text: str, end: int, extraction: Extraction) -> Extraction:
 
 
 def follows(value: Fraction | None, given: list[Fraction]) -> bool:
-    """Is the value the sum, difference, product, quotient or percentage of two of the numbers, or the sum of more?"""
+    """Returns whether a value is a sum of given numbers, or a difference, product, quotient or percentage of two."""
     if value is None:
         return False
     wanted = float(value)
@@ -1177,7 +1190,7 @@ def follows(value: Fraction | None, given: list[Fraction]) -> bool:
 
 
 def _speaks_of(part: str, asked: str) -> bool:
-    """Does a sentence share what is done, such as "ends" or 结束, with a question that asks when?"""
+    """Returns whether a sentence shares a word such as "ends" or 结束 with a question that asks when."""
     if UNSPACED.search(part):
         pairs = {part[at : at + 2] for at in range(len(part) - 1)}
         return len([pair for pair in pairs if UNSPACED.match(pair) and pair in asked]) > 1
@@ -1186,7 +1199,7 @@ def _speaks_of(part: str, asked: str) -> bool:
 
 
 def _shares(part: str, prompt: str) -> bool:
-    """Do a sentence and the question share a word of substance, or, unspaced, three pairs of characters?"""
+    """Returns whether a sentence and the question share a content word, or three pairs of characters if unspaced."""
     if UNSPACED.search(part):
         pairs = {part[at : at + 2] for at in range(len(part) - 1)}
         return len([pair for pair in pairs if UNSPACED.match(pair) and pair in prompt]) > 2

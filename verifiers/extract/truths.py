@@ -9,7 +9,7 @@ from verifiers.extract.statement_words import NOT, STOP
 from verifiers.extract.wordings import TRUTHS
 from verifiers.lazy_pattern import lazy_pattern
 
-_LOOK = 400  # characters before the end
+_LOOK = 400  # characters before the end that are read
 _WORDS = sorted({"yes", "no", "true", "false", *TRUTHS} - {"正", "真", "假", "正しい", "正确"}, key=len, reverse=True)
 # A yes or no that stands alone: after punctuation, a concluding word or a copula, and before punctuation.
 _ALONE = lazy_pattern(
