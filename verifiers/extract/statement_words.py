@@ -445,7 +445,7 @@ _BY_SIGN = (
 _THINGS = r"(?:\s?[a-z]{1,12}(?:\s[a-z]{1,12})?)?"  # "12 red apples + 5 pears = 17"
 OPERATED = lazy_pattern(rf"\s*{_BY_SIGN}\s*[$€£]?\d|{_THINGS}\s+[-+*×x/]\s+[$€£]?\d", re.IGNORECASE)
 OPERATES = lazy_pattern(rf"\d[\s%]*(?:{_BY_SIGN}|:)\s*[$€£]?$|\d{_THINGS}\s+[-+*×x/]\s+[$€£]?$", re.IGNORECASE)
-# Phrases whose final preposition leads to the stated value, not to an argument: "comes out at", "an area of".
+# Phrases whose final preposition leads to the stated value, not to an argument: "comes out at", "a share of".
 PLACED = Gated(
     r"\b(?:averages?|works?|comes?|tops?|totals?)(?: (?:out|in|up))? at\s*$"
     r"|\b(?:puts?|sets?|brings?|keeps?|stands?|stays?|lands?|remains?)\b[^,.;]{0,60} at\s*$"
