@@ -303,7 +303,7 @@ def _and_a_half(lower: list[str], at: int, language: str) -> int:
 
 
 def _amount(text: str, tokens: list[re.Match[str]], lower: list[str], at: int, language: str) -> tuple[int, int] | None:
-    """Returns the number in words at index `at` ("two thousand three hundred and five") and the index after it."""
+    """Returns the number in words at `at` ("two thousand three hundred and five") and the index after it, or None."""
     found = _below_thousand(text, tokens, lower, at, language)
     if found is None:
         return None

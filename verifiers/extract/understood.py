@@ -316,7 +316,7 @@ _GERMAN = lazy_pattern(
     r"\b(?:der|die|das|ist|sind|ein|eine|einen|also|somit|daher|damit|hat|es|insgesamt)\b", re.IGNORECASE
 )
 _NAME_ELSE = lazy_pattern(r"(?<=[a-zà-ÿа-яё,] )[A-ZÀ-ÖА-Я][a-zà-ÿа-яё]+\b")
-_OR = lazy_pattern(r"§(?:,?\s+or\s+(?:about\s+)?|或)(?:[A-Za-z]\s*=\s*)?§")  # both values were compared with each other
+_OR = lazy_pattern(r"§(?:,?\s+or\s+(?:about\s+)?|或)(?:[A-Za-z]\s*=\s*)?§")  # already compared with each other
 _PLURAL = lazy_pattern(r"§[\s$})*]{0,3}([^\W\d_]+)")
 CONDITIONAL = Gated(
     r"\b(?:serait|seraient|pourrait|devrait|vaudrait|donnerait|ferait|aurait|sería|serían|podría|debería"
