@@ -1,4 +1,4 @@
-"""What announces an answer, by language: literal stems, found by substring search, and what must follow them."""
+"""Phrases that announce an answer, by language: literal stems for substring search, and patterns that must match."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from verifiers.lazy_pattern import lazy_pattern
 
 
 class Anchor(NamedTuple):
-    """One announcing phrase: the match ends where the answer may begin."""
+    """A phrase that announces an answer. The answer may begin at `end`."""
 
     start: int
     end: int
@@ -125,8 +125,8 @@ WEAK = lazy_pattern(
     r"|値"
     r"|값|의|結|الحل|حلول|جذور|مجموعة|के हल|ناتج|النتيجة|परिणाम",
     re.IGNORECASE,
-)  # a result on the way is announced with these words too
-MOST = 64  # anchors that are looked at, from the end
+)  # these words also announce intermediate results
+MOST = 64  # anchors that are checked, from the end of the text
 
 Stem = tuple[str, re.Pattern[str]]
 _STEMS: dict[str, list[Stem]] = {
@@ -141,15 +141,15 @@ _LOWER = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
 
 
 def anchors(text: str, start: int) -> list[Anchor]:
-    """The announcing phrases from `start` on, in order: the last 64, by one substring search a stem."""
+    """Returns the last 64 announcing phrases from `start` on, in order, with one substring search per stem."""
     part = text[start:] if start else text
     lower = part.lower()
-    if len(lower) != len(part):  # "İ" becomes two characters, and places would shift
+    if len(lower) != len(part):  # "İ" becomes two characters, which would shift positions
         lower = part.translate(_LOWER)
     found = _matches(text, start, _candidates(lower, _ENGLISH, 0))
-    low = found[-1].end - start if found else 0  # a text seldom changes its language
+    low = found[-1].end - start if found else 0  # texts seldom change their language
     if found and not _LETTER.search(lower, low):
-        return found  # what follows holds no stem
+        return found  # the rest has no letter and so no stem
     rest = _LATIN if lower.isascii() else _ELSE
     more = _matches(text, start, _candidates(lower, rest, low))
     return sorted({anchor.start: anchor for anchor in (*more, *found)}.values())[-MOST:] if more else found

@@ -1,4 +1,4 @@
-"""Answers that a phrase announces: "the answer is ...", in many languages."""
+"""Finds answers that a phrase such as "the answer is ..." announces, in many languages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BUT_ELSE = (
     r"|지만"
     r"|[，；](?=(?:正确|正確|真正|实际)的?(?:$|答案|结果)|答案)"
 )
-# What follows is no longer what somebody said.
+# Words after which the text no longer reports what somebody said.
 _CONTRASTED = lazy_pattern(
     rf"\b(?:{_BUT}|also|daher|somit|donc|ainsi|por lo tanto|entonces|portanto|então|quindi|dunque|dus)\b|{_BUT_ELSE}"
     r"|(?<!\w)(?:поэтому|значит)(?!\w)|所以|因此",
@@ -44,14 +44,14 @@ _REASONING = lazy_pattern(
     r"|потому что|так как)\b",
     re.IGNORECASE,
 )
-# In words alone, and in none that change the value before them.
+# The aside has words only, and none that change the value before it.
 _WORDS_ALONE = (
     r"(?![^()]{0,130}\b(?:and|or|plus|minus|negative|times|over|squared|cubed|percent|degrees?|mod|modulo|base|binary|half|dozen"
     r"|score|hundred|thousand|million|billion|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty"
     r"|each|per|not|no|\w+n['’]t|twice|thrice|doubled?|triple|still|need\w*|rest|add\w*|subtract\w*|remain\w*|before|after"
     r"|excluding|including|without|parts?|first|second|third|last|next|step|if|unless|only|just|m[aáií]n?[xní]\w*im\w*|aprox\w*|approx\w*|м[аи][кн]\w*имум)\b)"
 )
-# What else follows a value after a comma or in brackets and is none of it; `not_understood` reads it.
+# Asides after a comma or in brackets that are not part of the value; `not_understood` checks them.
 _ASIDE = lazy_pattern(
     rf"(?<=[\w$)}}\]%])\s+\((?=[a-z]{{3,20}}[ :,][^()\d=\\$]{{3,120}}\)[\s.]{{0,20}}$){_WORDS_ALONE}"
     rf"|(?<=[\w$)}}\]%]),\s+so\s+(?=[^()\d=\\$]{{3,120}}$){_WORDS_ALONE}"
@@ -63,7 +63,7 @@ _ASIDE = lazy_pattern(
     r"|nothing (?:else|more|less)\b|as (?:one|you|we) (?:can|may)\b|just as\b)",
     re.IGNORECASE,
 )
-# "it can't be A or B": the rest of a text that names other letters only.
+# The rest of a text that only excludes other letters: "it can't be A or B".
 _OTHER_LETTERS = lazy_pattern(
     r"[\s,;.:(]*(?:(?:because|since|as)\s+)?(?:it|this) (?:(?:doesn['’]t|does not) make sense for it to be"
     r"|(?:can['’]t|cannot|could not|couldn['’]t) be|isn['’]t|is not) ([A-J](?:(?:,| or| nor| and"
@@ -101,7 +101,7 @@ _SAYING_ELSE = frozenset(
     " molti lui lei"
     " studente si iemand sommigen mensen hij zij".split()
 )
-# The same in other languages, where "I say" and "that is to say" (也就是说) are other words.
+# The same in other languages, which have other words for "I say" and "that is to say" (也就是说).
 _OTHERS_SAY_ELSE = lazy_pattern(
     r"\b(?:jemand|man|manche|einige|viele|er|sie|der lehrer|ein schüler|schüler|leute) (?:\w+ ){0,2}?(?:sag(?:t|en)"
     r"|behaupte[tn]|mein(?:t|en)|glaub(?:t|en)|denk(?:t|en))\b"
@@ -124,7 +124,7 @@ _OTHERS_SAY_ELSE = lazy_pattern(
     r"|(?:يقول|يدعي|يزعم|يعتقد|يظن|قال|يقال)|(?:कुछ लोग|कोई|लोग) (?:कहते|कहता|मानते)",
     re.IGNORECASE,
 )
-# What follows the value there: 8だと言う人がいる, 8이라고 하지만.
+# The same in languages where these words follow the value: 8だと言う人がいる, 8이라고 하지만.
 _SAID_AFTER = lazy_pattern(
     r"(?:だ|である)?と(?:言う人|いう人|言われ|主張|言ってい|思う人|思ってい|考える人|誤解|勘違い)"
     r"|という(?:主張|意見|説|のは)"
@@ -143,8 +143,8 @@ PRAISE = lazy_pattern(
     r"|korrekt|plausibel|exacte?|juste"
     r"|correct[aeo]|corret[ao]|corrett[ao]|giust[ao]|верный|верен|правильный|正确|正確|正しい)(?:的|です)?",
     re.IGNORECASE,
-)  # "this result is plausible" is no second answer
-_LONGEST_LINE = 400  # characters of a line that begins with a value and says something of it
+)  # "this result is plausible" is not a second answer
+_LONGEST_LINE = 400  # characters of a line that begins with a value and comments on it
 _PLAIN = frozenset("so therefore thus hence and then the our my final answer result solution is are".split())
 _FENCE = lazy_pattern(r"[ \t]*\n*```[\w+-]*[ \t]*\n")
 _SUFFIX = lazy_pattern(r"['’][dt][ıiuü]r$")  # the Turkish copula
@@ -154,7 +154,7 @@ _TAIL = lazy_pattern(r"\s*(?:,|or\b|and\b|\$|\\text|[a-zA-Z%°]|[^\x00-\x7f])")
 
 
 def announced(text: str, start: int) -> Extraction | None:
-    """The last phrase that announces an answer, states it, and neither denies nor asks it."""
+    """Returns the answer of the last phrase that announces and states one and neither denies nor asks it, or None."""
     matches = anchors(text, start)
     stated: list[tuple[Anchor, Span]] = []
     denied = False
@@ -203,8 +203,8 @@ def announced(text: str, start: int) -> Extraction | None:
         others += instead(text, end, len(text))
     for (before_it, earlier), (later, _) in zip(reversed(stated[:-1]), reversed(stated), strict=False):
         if "answer" in match.word.lower() and "answer" not in before_it.word.lower():
-            continue  # a result on the way
-        # What was announced earlier may run on into the clause that announces the later answer.
+            continue  # an intermediate result
+        # The earlier answer may extend into the clause that announces the later one.
         gap = text[earlier[1] if earlier[1] <= later.start else earlier[0] : later.start]
         if CORRECTION.search(gap) or (CONCLUSION.search(gap) and not ALTERNATIVE.search(gap)):
             break
@@ -213,7 +213,7 @@ def announced(text: str, start: int) -> Extraction | None:
 
 
 def _excluded(text: str, span: Span) -> list[str]:
-    """The letters that the rest of the text says the answer, a letter too, can't be; [] where it says anything else."""
+    """Returns the letters that the rest of the text excludes if the answer is a letter and no more is said, else []."""
     if span[1] - span[0] > 8 or not re.fullmatch(r"[\s(*]*[A-J][\s).*]*", text[slice(*span)]):
         return []
     found = _OTHER_LETTERS.fullmatch(text, span[1], min(len(text), span[1] + 200))
@@ -221,18 +221,18 @@ def _excluded(text: str, span: Span) -> list[str]:
 
 
 def _says_plainly(sentence: str) -> bool:
-    """A cheap test that spares `_states` its work."""
+    """Returns True only if `_states` would. The test is cheap."""
     return sentence.isascii() and _PLAIN.issuperset(ascii_words(sentence))
 
 
 def _states(sentence: str) -> bool:
-    """Does the clause that announces an answer neither deny it nor call it provisional?"""
+    """Returns whether the clause that announces an answer neither denies it nor calls it provisional."""
     clause = _CLAUSE.split(sentence)[-1]
     return (free_of_negation(sentence) or not negated(clause)) and not not_final(clause)
 
 
 def _asked(before: str) -> bool:
-    """Do the words before an anchor ask, suppose or report what follows?"""
+    """Returns whether the words before an anchor ask, suppose or report the text after it."""
     words = frozenset(WORD.findall(before.lower()))
     plain = before.isascii() and words.isdisjoint(_SAYING_ELSE)
     return (not plain and _OTHERS_SAY_ELSE.search(_CONTRASTED.split(before)[-1]) is not None) or (
@@ -243,7 +243,7 @@ def _asked(before: str) -> bool:
 
 
 def without_aside(text: str, span: Span) -> Span:
-    """The value that a line begins with, before what is said about it."""
+    """Returns the span of the value that begins a line, without the comment after it."""
     if span[1] - span[0] > _LONGEST_LINE:
         return span
     aside = _ASIDE.search(text, *span) if "," in text[slice(*span)] or "(" in text[slice(*span)] else None
@@ -251,7 +251,7 @@ def without_aside(text: str, span: Span) -> Span:
 
 
 def payload(text: str, position: int) -> Span | None:
-    """What an anchor announces: the maths that follows, or the rest of its sentence."""
+    """Returns the span that an anchor announces, the maths after it or the rest of its sentence, or None."""
     fence = _FENCE.match(text, position)
     if fence:
         close = text.find("```", fence.end(), fence.end() + 3000)

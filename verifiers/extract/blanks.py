@@ -1,4 +1,4 @@
-"""Long runs of white space become short ones, so that no pattern pays for them; places are mapped back."""
+"""Shortens long runs of white space, which would slow patterns down, and maps positions back."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from verifiers.extract.spans import Span
 from verifiers.lazy_pattern import lazy_pattern
 
 _LONG = lazy_pattern(r"\s{33,}")
-_STRIDE, _LIKELY = 8, lazy_pattern(r"\s{4}")  # of every 8th character, a run of 33 blanks holds four in a row
+_STRIDE, _LIKELY = 8, lazy_pattern(r"\s{4}")  # every 8th character of 33 blanks in a row includes 4 blanks
 _TO_SPACES = bytes(32 if chr(byte).isspace() else 45 for byte in range(128)).ljust(256, b"-")
-_KEPT = 16  # at each end of a run: what stands beside a word stays as it is
+_KEPT = 16  # characters at each end of a run, so that the blanks beside words stay unchanged
 
-Cut = tuple[int, int]  # (place in the shortened text, characters left out there)
+Cut = tuple[int, int]  # (position in the shortened text, number of characters removed there)
 
 
 def squeezed(text: str) -> tuple[str, list[Cut]]:
-    """The text with at most 32 blanks in a row, and what was left out where. Linear."""
+    """Returns the text with at most 32 blanks in a row, and the cuts. The time is linear."""
     sample = text[::_STRIDE]
-    if sample.isascii():  # a substring search costs a third of the pattern's
+    if sample.isascii():  # a substring search takes a third of the time of the pattern
         likely = b"    " in sample.encode().translate(_TO_SPACES)
     else:
         likely = _LIKELY.search(sample) is not None
@@ -32,7 +32,7 @@ def squeezed(text: str) -> tuple[str, list[Cut]]:
 
 
 def original(span: Span, cuts: list[Cut]) -> Span:
-    """The span in the text before it was squeezed."""
+    """Returns the span in the original text for a span in the squeezed text."""
     start, end = span
     return (
         start + sum(size for place, size in cuts if place <= start),

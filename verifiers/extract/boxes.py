@@ -1,4 +1,4 @@
-"""Boxed answers: the last box that closes, those that must agree with it, and what the text says of it."""
+"""Finds boxed answers: the last closed box, the boxes that must agree with it, and the text about it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from verifiers.extract.turns import ALTERNATIVE, CONCLUSION, CORRECTION
 from verifiers.lazy_pattern import lazy_pattern
 
 _BOX = lazy_pattern(r"\\(?:boxed|fbox|framebox)\s*(?=[{\w])")
-_MAX_BOXES = 24  # looked at from the end
+_MAX_BOXES = 24  # boxes that are checked, from the end
 _BROKEN_GAP = lazy_pattern(r"[.!?](?:\s|$)|\n\s*\n|因此")
 
 
-# What stands between boxes that make one calculation. A box inside a larger expression isn't its value:
+# The sign between two boxes of one calculation; and signs around a box that is only part of a larger expression:
 # "-\\boxed{7}", "\\sqrt{\\boxed{7}}", "\\boxed{7}^2".
 _SIGN = lazy_pattern(r"[-+−*/×÷]|\\(?:cdot|times|div)")
 _SUMMED = lazy_pattern(
@@ -41,7 +41,7 @@ class _Box:
 
 
 def boxed(text: str, start: int, end: int) -> Extraction | None:
-    """The last box, with the earlier ones that must agree with it; no span where boxes are denied."""
+    """Returns the last box and the earlier ones that must agree with it. The span is None if every box is denied."""
     boxes = _boxes(text, start, end)
     if boxes is None or not boxes:
         return None if boxes is not None else Extraction(None, "broken_box")
@@ -84,25 +84,25 @@ def boxed(text: str, start: int, end: int) -> Extraction | None:
             continue
         joining = False
         if CORRECTION.search(gap) or (CONCLUSION.search(gap) and not ALTERNATIVE.search(gap[-80:])):
-            break  # what was boxed earlier is taken back, or is a step on the way
+            break  # earlier boxes are taken back or are intermediate results
         others.append(before.content)
     return Extraction(last.content, "box", tuple(others), tuple(joint) if len(joint) > 1 else ())
 
 
 def _calculated(text: str, boxes: list[_Box]) -> bool:
-    """ "\\boxed{3}+\\boxed{4}=\\boxed{7}": signs between the boxes, and an equals sign before the last."""
+    """Returns whether the boxes form one calculation, such as "\\boxed{3}+\\boxed{4}=\\boxed{7}"."""
     gaps = [text[before.end : box.start].strip(" $") for before, box in itertools.pairwise(boxes)]
     return gaps[-1] == "=" and all(_SIGN.fullmatch(gap) for gap in gaps[:-1])
 
 
 def _boxes(text: str, start: int, end: int) -> list[_Box] | None:
-    """The last boxes that close, in order; None if the very last one does not.
+    """Returns the last closed boxes, in order, or None if the very last box does not close.
 
-    A box inside a box is the answer if it is all that the outer one holds, but for words and an equals sign.
+    A box inside a box is the answer if the outer box holds nothing else except words and an equals sign.
     """
     places: list[re.Match[str]] = []
     position = end
-    low = text.find("\\", start, end)  # searching from the end stops at the first backslash
+    low = text.find("\\", start, end)  # the search from the end stops at the first backslash
     names = [name for name in ("\\boxed", "\\fbox") if text.find(name, low, end) >= 0] if low >= 0 else []
     while names and len(places) < _MAX_BOXES:
         position = max(text.rfind(name, low, position) for name in names)
@@ -119,7 +119,7 @@ def _boxes(text: str, start: int, end: int) -> list[_Box] | None:
             if not found:
                 return None
             continue
-        if found and inside[1] >= found[-1].end:  # it holds the box found before
+        if found and inside[1] >= found[-1].end:  # this box contains the box that was found before
             rest = text[inside[0] : found[-1].start] + text[found[-1].end : inside[1]]
             if len(rest) > 200 or _OPERATION.search(rest):
                 found[-1] = _Box(match.start(), inside[1] + 1, inside)
@@ -129,7 +129,7 @@ def _boxes(text: str, start: int, end: int) -> list[_Box] | None:
 
 
 def _closed(text: str, position: int, end: int) -> Span | None:
-    """The content of the braces that open at `position`, or the bare word there."""
+    """Returns the span inside the braces that open at `position`, or of the bare word there; None if unclosed."""
     if text[position] != "{":
         stop = position
         while stop < end and (text[stop].isalnum() or text[stop] in ".,%/"):

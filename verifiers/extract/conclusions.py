@@ -1,8 +1,8 @@
-"""Answers that nothing announces: a text that is all maths, a closing formula, the number a conclusion ends on.
+"""Finds answers that no phrase announces: a text of maths only, a closing formula, a number that ends a conclusion.
 
-A number in prose is seldom an answer ("Problem 7. I can't solve it."), so it counts only where the last sentence
-states it: after a conclusion, a copula or an equals sign, with no label, preposition or premise before it and no
-doubt after it.
+A number in prose is seldom an answer ("Problem 7. I can't solve it."). So it counts only if the last sentence states
+it: the number follows a conclusion, a copula or an equals sign, no label, preposition or premise precedes it, and no
+doubt follows it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from verifiers.lazy_pattern import lazy_pattern
 
 _WORD_OR_HASH = lazy_pattern(r"\w+|#")
 _MOST_LEADING = 6  # words: "divided by the number"
-_ARGUMENTS = 48  # characters before a value in which a word makes it an argument
+_ARGUMENTS = 48  # characters before a value in which a word can make it an argument
 _LATE = 600  # characters before the end that can be the conclusion
 _COURTESY = lazy_pattern(
     r"(?:thanks?|thank you|i hope|hope|let me know|feel free|please let|good luck|cheers|enjoy|best|q\.?e\.?d"
@@ -29,7 +29,7 @@ _COURTESY = lazy_pattern(
 )
 _UNSURE = Gated(
     r"\b(?:or|either|maybe|perhaps|possibly|(?<!that )(?<!which )(?:could|might|may) be"
-    # "points that could be in the domain" says what is counted, and doubts nothing
+    # "points that could be in the domain" names what is counted and expresses no doubt
     r"|(?:could|might|may) be(?! (?:in|on|at|made|drawn|chosen|written|won|built|cut|[a-z]+ed)\b)|not|isn['’]t"
     r"|guess\w*|between|about"
     r"|around|wrong|unsure|uncertain|unknown"
@@ -49,14 +49,14 @@ _UNSURE = Gated(
     r"|吗|嗎|ません|ない|たぶん|かも|分から|わから|모르|못|없|아니|아마|또는|नहीं|शायद|या",
     re.IGNORECASE,
 )
-_LONGEST_CHECK = 200  # characters
+_LONGEST_CHECK = 200  # characters of a check that is cut off
 _CHECK = lazy_pattern(
     r"[\s*_`-]*(?:(?:quick |sanity |self-?)?check(?:ing)?\b|verif(?:y|ying|ication)\b|to (?:verify|check)\b"
     r"|let(?:['’]s| us| me) (?:check|verify)\b|(?:zur )?(?:probe|kontrolle)\b|vérifi\w+|comprob\w+|verific\w+"
     r"|провер\w+|検算|検証|验算|驗算|检验|檢驗|검산)",
     re.IGNORECASE,
 )
-# What makes a check more than one: it comes to another value, or takes the first one back.
+# Words that make a check part of the answer: it reaches another value or takes the first one back.
 _AFTER_ALL = lazy_pattern(
     r"\b(?:so|therefore|thus|hence|but|however|answer|instead|should|also(?! )|daher|somit|aber|donc"
     r"|mais|pero|mas|ma|но|поэтому|значит|fail\w*|wrong|falsch|faux|mal|erro\w*)\b|所以|因此|但|よって|しかし"
@@ -123,7 +123,7 @@ _CONCLUDES = Gated(
 )
 
 
-# What concludes only where it stands right before the value that ends the sentence.
+# Words that conclude only if they stand directly before the value that ends the sentence.
 _LEADS = Gated(
     r"\b(?:(?:we|i) (?:\w+ )?(?:find|found|deduced?|infer|inferred|see) that|(?:this|it) (?:\w+ )?shows that"
     r"|(?:this|that|which|it) (?:\w+ )?(?:means|implies)(?: that)?|meaning|implying|lead(?:s|ing) to|leaving"
@@ -146,7 +146,7 @@ def _not_after(words: str) -> str:
     return "".join(rf"(?<!\b{word} )" for word in words.split())
 
 
-# What a number is not the value of a sentence after: "step 7", "the square of 7", "in 7 minutes".
+# Words after which a number is not the value of a sentence: "step 7", "the square of 7", "in 7 minutes".
 _ARGUMENT = Gated(
     r"(?:\b(?<!each )(?<!every )(?:problem|question|exercise|step|part|page|chapter|section|figure|table"
     r"|example|case|equation"
@@ -189,7 +189,7 @@ _NOT_THE_VALUE = lazy_pattern(
     r"|問|题目|步|号|번째|번|番目|-(?:й|я|е|го|му|ой|ая|ое|ый|er|e|de)(?![^\W\d_])|في المائة من|का वर्ग)",
     re.IGNORECASE,
 )
-# A number that goes on in words: "5 million" is not 5.
+# A number that continues in words: "5 million" is not 5.
 _SCALED = lazy_pattern(
     r"\s*(?:(?:hundred|thousand|million|billion|trillion|dozen|tausend|million(?:en|s|es)|milliarden?|mille|mil"
     r"|milhões|mila|milioni|тысяч\w*|тыс|млн|promille|percentage)(?![^\W\d_])|[万萬亿億만억천折成]|千(?![克米瓦])"
@@ -235,7 +235,7 @@ _ASIDE = lazy_pattern(
     r"|claim|draft|attempt|prove|show)\b",
     re.IGNORECASE,
 )
-# A value that bounds, or that a clause gives up as something on the way.
+# Words that make the value a bound or an intermediate result.
 _BOUND = Gated(
     r"\b(?:at (?:least|most)|(?:more|less|fewer|greater|smaller|larger|higher|lower|other) than|nearly|almost"
     r"|close to"
@@ -284,12 +284,12 @@ _OF_THE_QUESTION = lazy_pattern(
     r"|\b(?:divisor|factor|multiple|digit|part|half) of (?:the|my|our) (?:answer|result|solution)\b",
     re.IGNORECASE,
 )
-OPTION_LABEL = lazy_pattern(r"(?:^|\s|(?<![A-Za-z])[(\[])[A-J][).\]:]\s*\S")  # and not P(A)
+OPTION_LABEL = lazy_pattern(r"(?:^|\s|(?<![A-Za-z])[(\[])[A-J][).\]:]\s*\S")  # but not P(A)
 _EQUALS = lazy_pattern(r"\s*=\s*\S")
 
 
 def unannounced(text: str, start: int, end: int) -> Extraction:
-    """The whole text if it is one expression, else the closing formula or the number that its end states."""
+    """Returns the whole text if it is one expression, else the closing formula or the number that the end states."""
     part = text[start:end]
     begin, end = start + len(part) - len(part.lstrip()), start + len(part.rstrip())
     if begin >= end:
@@ -336,7 +336,7 @@ def unannounced(text: str, start: int, end: int) -> Extraction:
     if not spans:
         return Extraction(None, "nothing")
     span = (spans[_list_start(text, spans)][0], spans[-1][1])
-    # What comes behind a sign of equality is no number that is read: "60 * 1.2 = 72Mb".
+    # If an equals sign follows, the result after it was not read as a number: "60 * 1.2 = 72Mb".
     if _EQUALS.match(text, span[1], end) or not stands_as_value(text, sentence, span, evidence=True):
         return Extraction(None, "prose")
     return Extraction(span, "number" if spans[-1] in numbers else "maths")
@@ -347,7 +347,7 @@ def _before_stop(text: str, low: int, end: int) -> int:
 
 
 def _reversed(text: str, low: int, end: int) -> Extraction | None:
-    """ "7 is the answer", "Option B is correct", "I would choose B" as the last sentence."""
+    """Returns the answer of a last sentence such as "7 is the answer", "Option B is correct" or "I would choose B"."""
     begin = sentence_start(text, end - 1, low)
     match = _REVERSED.search(text, begin, end)
     if (
@@ -360,7 +360,7 @@ def _reversed(text: str, low: int, end: int) -> Extraction | None:
 
 
 def sole_value(text: str, span: Span) -> Span | None:
-    """The one number or formula of a sentence that was given as the answer, if nothing there speaks against it."""
+    """Returns the only number or formula of a sentence given as the answer, or None if anything speaks against it."""
     part = text[slice(*span)]
     formulas = [match.span() for match in _FORMULA.finditer(text, *span)] if "\\" in part or "$" in part else []
     if formulas:
@@ -370,7 +370,7 @@ def sole_value(text: str, span: Span) -> Span | None:
             worded = not rest.isascii() or len(_LATIN_WORD.findall(rest)) > 2
             return formulas[0] if worded and _unopposed(text, span, formulas[0]) else None
     if _SIGNS.search(part) or (part.isascii() and len(_LATIN_WORD.findall(part)) < 3):
-        return None  # "December 12" is no sentence
+        return None  # "December 12" is not a sentence
     numbers = [match.span() for match in NUMBER.finditer(text, *span)]
     if len(numbers) == 2 and _DECIMALS.fullmatch(text, numbers[0][1], numbers[1][1]):
         numbers = [(numbers[0][0], numbers[1][1])]  # "85,00"
@@ -396,7 +396,7 @@ def _unopposed(text: str, sentence: Span, value: Span) -> bool:
 
 
 def turned(text: str) -> bool:
-    """Do the words after an answer's number deny or change it, in a language that puts them there? ("7的平方")"""
+    """Returns whether words after an answer's number deny or change it, as some languages do: "7的平方"."""
     text = text.replace("−", "-")
     if text.isascii():
         return False
@@ -410,22 +410,22 @@ def turned(text: str) -> bool:
 
 
 def unsure(part: str) -> bool:
-    """Does a word doubt, deny, offer or bound?"""
+    """Returns whether `part` contains a word that doubts, denies, offers or bounds."""
     return _UNSURE.search(part) is not None
 
 
 def concludes(part: str) -> bool:
-    """Does a word conclude, or say what something is?"""
+    """Returns whether `part` contains a word that concludes or says what something is."""
     return _CONCLUDES.search(part) is not None
 
 
 def altered(
     text: str, sentence: Span, span: Span, *, placed: bool = False, named: bool = False, question: str = ""
 ) -> bool:
-    """Do the words right beside a value make something else of it: a label, an argument, a bound, a denial?
+    """Returns whether the words next to a value make it a label, an argument or a bound, or deny it.
 
-    `placed`: a preposition that leads to it makes it no argument, as "at" before a time or "a share of" before 0.6.
-    `named`: the word behind it is what was asked for, as "times" or "more".
+    `placed`: a preposition before it does not make it an argument, such as "at" before a time, "a share of" before 0.6.
+    `named`: the word after it is what the question asks for, such as "times" or "more".
     """
     before, after = text[sentence[0] : span[0]], text[span[1] : sentence[1]]
     by_percent = text[span[1] - 1] == "%" and _INCREASED.search(before[-40:])
@@ -441,24 +441,24 @@ def altered(
 
 
 def _is_transformed(before: str, question: str) -> bool:
-    """Is it a square, a half or another function of something, for which the question does not ask?"""
+    """Returns whether the value is a square, a half or another function that the question does not ask for."""
     found = _TRANSFORMED.search(before)
     asked = question.lower()
     return found is not None and not any(word[:5] in asked for word in found[0].lower().split() if len(word) > 3)
 
 
 def _leads_on(before: str) -> bool:
-    """Does a text end in a word after which a number is no value?"""
+    """Returns whether a text ends in a word after which a number is not the value of the sentence."""
     if not before.isascii():
         return _ARGUMENT.search(before) is not None
-    starts = [word.start() for word in _WORD_OR_HASH.finditer(before)]  # in ASCII it begins with a word or "#"
+    starts = [word.start() for word in _WORD_OR_HASH.finditer(before)]  # an ASCII match begins with a word or "#"
     return any(_ARGUMENT.match(before, start) for start in starts[-_MOST_LEADING:])
 
 
 def stands_as_value(text: str, sentence: Span, span: Span, *, evidence: bool) -> bool:
-    """Is the number or formula at `span` what its sentence says, and not a label, an argument or a premise?
+    """Returns whether its sentence states the number or formula at `span`: not as a label, an argument or a premise.
 
-    With `evidence` the sentence must conclude with it; without, it must not speak against it.
+    With `evidence`, the sentence must conclude with it. Without, the sentence must not speak against it.
     """
     if altered(text, sentence, span):
         return False
@@ -476,7 +476,7 @@ def stands_as_value(text: str, sentence: Span, span: Span, *, evidence: bool) ->
     rest = before[setup.end() :] if setup else before
     conclusion = _CONCLUDES.search(rest)
     if setup:
-        # "If x = 3, then y is 7": a premise is left behind at its comma
+        # "If x = 3, then y is 7": the premise ends at its comma
         _, comma, rest = rest.partition(",")
         return bool(comma) and _CONCLUDES.search(rest) is not None and "=" not in rest[-2:]
     if _IN.search(before) and not re.match(r"\s*(?:so|therefore|thus|hence)\b", before, re.IGNORECASE):
@@ -500,7 +500,7 @@ def stands_as_value(text: str, sentence: Span, span: Span, *, evidence: bool) ->
 
 
 def _list_start(text: str, spans: list[Span]) -> int:
-    """The first of the last values that commas, "and" and "or" join."""
+    """Returns the index of the first value in the last list of values that commas, "and" or "or" join."""
     index = len(spans) - 1
     while index and (
         BEFORE_AND.fullmatch(text, spans[index - 1][1], spans[index][0])
@@ -511,7 +511,7 @@ def _list_start(text: str, spans: list[Span]) -> int:
 
 
 def _fenced(text: str, begin: int, end: int) -> Span:
-    """Inside the code fence that is the whole text."""
+    """Returns the span inside the code fence if the text is one code fence, else the span unchanged."""
     if text.startswith("```", begin) and text.endswith("```", begin, end) and end - begin < 400:
         inner = re.fullmatch(r"```(?:text|latex|tex|math|plaintext)?[ \t]*\n?([^\n`]+)\n?```", text[begin:end])
         if inner:
@@ -520,7 +520,7 @@ def _fenced(text: str, begin: int, end: int) -> Span:
 
 
 def _without_courtesy(text: str, low: int, end: int) -> int:
-    """The end before closing words such as "I hope it is correct."."""
+    """Returns the end of the text before closing words such as "I hope it is correct."."""
     for _ in range(3):
         stop = end
         while stop > low and text[stop - 1] in " \t\n.!*_`-":
@@ -533,7 +533,7 @@ def _without_courtesy(text: str, low: int, end: int) -> int:
 
 
 def _without_check(text: str, low: int, end: int) -> int:
-    """The end before a check of the answer: "Probe: 9 - 4 = 5, passt." One that finds fault, or concludes, stays."""
+    """Returns the end before a check such as "Probe: 9 - 4 = 5, passt."; one that finds a fault or concludes stays."""
     starts = [low, *(match.end() for match in sentence_ends(text).finditer(text, low, end))]
     checks = [start for start in starts[1:] if _CHECK.match(text, start, end)]
     if not checks or not any(char.isdigit() for char in text[low : checks[0]]):
@@ -551,7 +551,7 @@ def _without_check(text: str, low: int, end: int) -> int:
 
 
 def _displayed(text: str, low: int, end: int) -> Extraction | None:
-    """The displayed formula that closes the text."""
+    """Returns the displayed formula that ends the text, or None."""
     stop = end
     while stop > low and text[stop - 1] in " \t\n.*":
         stop -= 1
@@ -582,7 +582,7 @@ _SAID_EQUAL = lazy_pattern(
     r"\s+[$\\(]*[-+]?\d[\d,./]*(?:\s+[A-Za-z°²³]{1,4})?\W*",
     re.IGNORECASE,
 )  # "x equals 42"
-# The sentence gives what the value was made into.
+# Words that say that a function of the value is given.
 _TRANSFORMED = lazy_pattern(
     r"^\W*(?:(?:so|therefore|thus|hence|then|and|also|donc|luego|quindi|portanto|somit)\b,?\s+)?"
     r"(?:(?:the|la|le|el|o|a|il|das|die|lo)\s+)?(?:half|twice|double|square|cube|negative|mitad|doble|cuadrado"
@@ -597,7 +597,7 @@ _TRANSFORMED = lazy_pattern(
 )
 
 
-# A second sentence, a formula that follows from another, a value that is emphasised in its sentence.
+# A second sentence, a formula that follows from another one, or an emphasised value in a sentence.
 _IN_SENTENCES = lazy_pattern(
     r"[\w$)%][.!?]\s+[^\W\d_]{3}|\$\s?(?:より|から|ゆえに)\s?\$|[^\W\d_]{2}\s+[^\W\d_]{2,20}\s+\*\*"
 )
@@ -617,7 +617,7 @@ def _no_prose(text: str) -> bool:
         return False
     if len(_UNSPACED.findall(plain)) > 3:
         return False
-    most = 1 if text[0].isalpha() and text[1:2].isalpha() else 3  # a sentence begins with a word, an expression seldom
+    most = 1 if text[0].isalpha() and text[1:2].isalpha() else 3  # sentences begin with a word, expressions seldom do
     if most == 1 and len(words) == 2 and len(text) < 30:
         most = 2 if re.fullmatch(r"[A-Za-z ]+\.?", text) else 1  # "no solution"
     return len(words) <= most and "\n" not in text

@@ -1,4 +1,4 @@
-"""Where a sentence turns from a value that it denies to the one it states: "not 8 but 9", "18 değil, 12'dir"."""
+"""Finds where a sentence denies one value and states another: "not 8 but 9", "18 değil, 12'dir"."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ _DENIED_BEFORE = Gated(
 _STATES = lazy_pattern(r"[\d$一二三四五六七八九十百]|[^\W\d_]{3}")
 
 
-# "but its square is 9": what is said is another thing's.
+# "but its square is 9": the stated value belongs to something else.
 _OF_IT = lazy_pattern(
     r"\b(?:its|their|of (?:it|this|that)|square[ds]?(?! (?:met|cent|kilo|mill|feet|foot|inch|mile|yard|m|cm|km)\w*)"
     r"|cubed?|half|doubled?|twice|tripled?|roots?|carré|quadrat|cuadrado|quadrado|quadrato|moitié|hälfte|mitad"
     r"|metade|metà)\b|\b[nxyz][²³]",
     re.IGNORECASE,
 )
-_LATE = 200  # characters before the end
+_LATE = 200  # characters before the end that are searched
 
 
 def may_contrast(text: str, start: int, end: int) -> bool:
-    """A test for what `contrast` finds that need not know where sentences begin."""
+    """Returns whether `contrast` could find anything. The test need not know where sentences begin."""
     low = max(start, end - _LATE)
     part = text[low:end]
-    if part.isascii() and not (  # a generator would cost more than these searches
+    if part.isascii() and not (  # a generator would be slower than these searches
         " not " in part or "n't " in part or "Not " in part or "nicht " in part or " pas " in part or " no " in part
         or "No " in part or " non " in part or "Non " in part or " niet " in part or " inte " in part
         or " nie " in part or "Nie " in part or "ukan " in part or " keine " in part
@@ -53,7 +53,7 @@ def may_contrast(text: str, start: int, end: int) -> bool:
 
 
 def contrast(text: str, sentence: Span) -> tuple[Span, int] | None:
-    """What a sentence denies, and where it goes on to what it states instead; None where it does not."""
+    """Returns the span that a sentence denies and the start of what it states instead, or None."""
     found = _DENIED.search(text, *sentence) or _DENIED_BEFORE.search(text, *sentence)
     if found is None or _STATES.search(text, found.end(), sentence[1]) is None:
         return None
@@ -69,7 +69,7 @@ _DENYING = frozenset(
     "ohne sans sem senza".split()
 )
 _WORD = lazy_pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-# What judges, reports or supposes, so that it speaks of what stands behind the colon.
+# Words that judge, report or suppose, so that the clause is about the text after the colon.
 _JUDGES = Gated(
     r"\b(?:true|so|right|correct\w*|case|wrong|false|answers?|results?|solutions?|claim\w*|think\w*|say|said|thought|first|guess\w*|believe\w*|known?"
     r"|if|would|could|might|maybe|sure|clear|certain|this|that|it|or|like|verdad|ciert[oa]|correct[oa]|respuesta|certo|verdade|resposta|vrai|réponse|exact"
@@ -80,6 +80,6 @@ _JUDGES = Gated(
 
 
 def explains(lead: str) -> bool:
-    """Does a clause before a colon deny only something of things: "The coin has no memory: ..."?"""
+    """Returns whether the denial before a colon is only about things, as in "The coin has no memory: ..."."""
     words = [word.lower() for word in _WORD.findall(lead)]
     return len(words) > 3 and not _DENYING.isdisjoint(words) and _JUDGES.search(lead) is None

@@ -1,6 +1,6 @@
-"""Texts that deny or doubt the answer they give, before it ("it is not 7") or right after it ("7 is wrong").
+"""Finds words that deny or doubt an answer, before it ("it is not 7") or directly after it ("7 is wrong").
 
-Every pattern is tried on at most a few hundred characters beside an answer, and none nests repetitions.
+Every pattern is applied to at most a few hundred characters beside an answer, and none nests repetitions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from verifiers.extract.spans import Span
 from verifiers.extract.words import VALUE, any_of, ascii_words, whole_words
 from verifiers.lazy_pattern import lazy_pattern
 
-# -- "not" right before an answer, and what else turns an announcement into its opposite
+# -- "not" directly before an answer, and other words that turn an announcement into its opposite
 _NOT_EN = (
     r"\b(?:not|never|isn't|is not|wasn't|aren't|cannot|can't|won't|nor|neither|incorrect|wrong|false|unlikely|doubt"
     r"|isn’t|can’t|unknown|impossible|far from|anything but|no way|no chance|hardly|(?:don['’]t|do not"
@@ -48,14 +48,14 @@ _NO_DENIAL = lazy_pattern(
 
 
 def negated(clause: str) -> bool:
-    """Does a clause that announces an answer deny it?"""
+    """Returns whether a clause that announces an answer denies it."""
     clause = _NO_DENIAL.sub(" ", clause)
     return _NOT_EN_RE.search(clause) is not None or (
         not _plain_english(clause) and _NOT_ELSE_RE.search(clause) is not None
     )
 
 
-# A text in ASCII without any of these words is no case for the patterns below; looking the words up costs far less.
+# If an ASCII text has none of these words, the patterns can't match it. Looking the words up costs far less.
 _NEGATING = frozenset(
     "not never t cannot won nor neither incorrect wrong false unlikely doubt unknown impossible hardly far anything"
     " except don"
@@ -73,12 +73,12 @@ def free_of(text: str, words: frozenset[str]) -> bool:
 
 
 def free_of_negation(text: str) -> bool:
-    """A cheap test that spares `negated` its work."""
+    """Returns True if `negated` can't find a denial in `text`. The test is cheap."""
     return free_of(text, _NEGATING)
 
 
 def starts_negated(text: str) -> bool:
-    """Does what was announced begin with a denial? ("The answer is" + "not 7")"""
+    """Returns whether an announced text begins with a denial, such as "not 7" after "The answer is"."""
     return not text[:1].isdigit() and _NO_VALUE.match(text) is not None
 
 
@@ -94,7 +94,7 @@ def _plain_english(text: str) -> bool:
     return text.isascii() and _FOREIGN_ANCHOR.search(text) is None
 
 
-# -- before a box: right before it, and in the sentence that leads to it
+# -- before a box: directly before it, and earlier in its sentence
 _NOT_THIS = lazy_pattern(
     r"(?:\b(?:not|isn['’]t|never|used to be|except|other than|rather than|instead of|opposite of|cannot be"
     r"|can['’]t be|nor|neither|anything but|far from|ruled? out|exclude[ds]?|discard(?:ed)?|dismiss(?:ed)?"
@@ -151,7 +151,7 @@ _OTHERS_SAY = lazy_pattern(
     re.IGNORECASE,
 )
 
-# -- announced as something else than the final answer
+# -- announced as something other than the final answer
 _NOT_FINAL = lazy_pattern(
     r"\b(?:rule|ruled|ruling) out\b|\bat first (?:glance|sight)\b|\b(?:thought|believed|said|rumou?red) to be\b"
     r"|\baccording to (?:my|a|some|his|her)\b"
@@ -174,11 +174,11 @@ _NOT_FINAL = lazy_pattern(
 
 
 def not_final(sentence: str) -> bool:
-    """ "The intermediate result is", "das Zwischenergebnis ist": what follows is announced as no final answer."""
+    """Returns whether a sentence announces something other than a final answer, e.g. "The intermediate result is"."""
     return _NOT_FINAL.search(sentence) is not None
 
 
-# -- denied, and replaced at once
+# -- a denied value that is replaced at once
 _REPLACED = lazy_pattern(
     r"(?:\b(?:is|are|was|were|['’]s)\s+not|\b(?:is|are|was|were)n['’]t|\b(?:ist|sind|beträgt|lautet)\s+nicht"
     r"|\bn['’]est\s+pas|\bno\s+(?:es|son)|\bnão\s+(?:é|são)|\bnon\s+(?:è|sono)|(?<!\w)не|不是|并非|ليس)\s*"
@@ -189,7 +189,7 @@ _REPLACED = lazy_pattern(
     r"|mal|fois|veces|vezes|volte|раз|тысяч\w*|倍|万|亿|千|百)\b)[^\W\d_]+)?[\s.。!*]*$",
     re.IGNORECASE,
 )
-# The same where the denial follows its value: 8ではなく7です.
+# The same in languages where the denial follows its value: 8ではなく7です.
 _REPLACED_AFTER = lazy_pattern(
     rf"(?:{VALUE})\s*(?:ではなく|じゃなくて|でなく|이 아니라|가 아니라)[、,]?\s*(?P<value>{VALUE})\s*(?:です|だ|である"
     rf"|입니다"
@@ -208,9 +208,9 @@ _OF_THE_ANSWER = lazy_pattern(
 
 
 def replaced(text: str, low: int, end: int) -> Span | None:
-    """The value that closes a text in place of a denied one: "The answer is not 2 but 3."."""
+    """Returns the span of the final value that replaces a denied one ("The answer is not 2 but 3."), or None."""
     part = text[max(low, end - 200) : end]
-    if part.isascii() and not (  # a generator would cost more than these searches
+    if part.isascii() and not (  # a generator would be slower than these searches
         " not " in part or "n't " in part or " nicht " in part or " pas " in part or " no " in part or " non " in part
     ):
         return None
@@ -222,7 +222,7 @@ def replaced(text: str, low: int, end: int) -> Span | None:
     return begin, begin + len(found["value"])
 
 
-# -- right after an answer: a predicate of it
+# -- directly after an answer: its predicate
 _COPULA = r"(?:is|was|would be|will be|seems|looks|remains|sounds|feels|are|were|proves|turns out to be)"
 _DENIED_AFTER = lazy_pattern(
     r"[\s(\[,;:—–-]*(?:(?:which|that|and (?:this|that|it)|but (?:this|that|it|they|he|she)|however,? (?:this"
@@ -347,7 +347,7 @@ _CALLED_FALSE = lazy_pattern(
 
 
 def denied_before(text: str, low: int, start: int) -> bool:
-    """ "The answer is not \\boxed{5}", "I don't think it is \\boxed{5}", "some say \\boxed{5}"."""
+    """Returns whether the text before a box denies it, e.g. "The answer is not \\boxed{5}", "some say \\boxed{5}"."""
     before = text[max(low, start - 100) : start].rstrip(" $\\([{*=:，,、")
     if not before.isascii():
         return bool(_NOT_THIS.search(before[-40:]) or _NOT_SAID.search(before) or _OTHERS_SAY.search(before))
@@ -360,7 +360,7 @@ def denied_before(text: str, low: int, start: int) -> bool:
 
 
 def unsure_before(text: str, low: int, start: int) -> bool:
-    """ "Maybe \\boxed{5}", "could it be \\boxed{5}": no answer if it stands alone, an alternative beside another."""
+    """Returns whether a box is doubted, e.g. "Maybe \\boxed{5}": no answer by itself, an alternative beside another."""
     before = text[max(low, start - 40) : start].rstrip(" $\\([{*=:，,、")
     if free_of(before, _UNSURE_WORDS):
         return False
@@ -368,7 +368,7 @@ def unsure_before(text: str, low: int, start: int) -> bool:
 
 
 def denied_after(text: str, position: int, end: int) -> bool:
-    """ "... is wrong", "..., which can't be", "...?"."""
+    """Returns whether the text at `position` denies or questions the answer: "... is wrong", "..., which can't be"."""
     tail = text[position : min(end, position + 160)].lstrip(" $\\)]}*_`\n")
     return bool(tail) and (
         _DENIED_AFTER.match(tail) is not None
@@ -377,7 +377,7 @@ def denied_after(text: str, position: int, end: int) -> bool:
     )
 
 
-# What the answer hangs on, left open: "7, depending on the convention".
+# Words that make the answer depend on something: "7, depending on the convention".
 _HANGS = lazy_pattern(
     r"[\s$\\)\]}*_`,;(—–-]*(?:depending|give or take|je nach|abhängig von|(?:selon|suivant) (?:que|l['’]interpr"
     r"|la conv|le cas|les cas|comment"
@@ -391,5 +391,5 @@ _HANGS = lazy_pattern(
 
 
 def hangs_on(text: str, position: int, end: int) -> bool:
-    """ "..., depending on the convention": the answer is left open."""
+    """Returns whether the answer is left open, as in "..., depending on the convention"."""
     return _HANGS.match(text, position, end) is not None

@@ -1,4 +1,4 @@
-"""A completion that only repeats its prompt answers nothing, whatever numbers stand in it."""
+"""Detects completions that only repeat their prompt. They answer nothing, whatever numbers they contain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from verifiers.extract.sentences import sentence_ends, sentence_start
 from verifiers.extract.spans import Extraction, after_thinking
 from verifiers.lazy_pattern import lazy_pattern
 
-_MIN_WORDS = 5  # "x = 7" or "7 apples" may stand in a question and be its answer
+_MIN_WORDS = 5  # "x = 7" or "7 apples" may be part of a question and also its answer
 _LABEL = lazy_pattern(
     r"\W*(?:(?:the )?(?:question|problem|prompt|task|q|frage|aufgabe|pregunta|problema|вопрос"
     r"|задача|题目|问题|問題|문제)"
@@ -23,10 +23,10 @@ _OPTIONS = lazy_pattern(r"(?:^|[\s(\[])[a-j][).\]:]\s", re.IGNORECASE)
 
 
 def repeats_prompt(prompt: str, text: str, extraction: Extraction) -> bool:
-    """Does the answer that was found stand in a passage of the prompt?
+    """Returns whether the extracted answer is only a passage of the prompt.
 
-    That is so if all that follows the reasoning is one, or the sentence of an answer that nothing announces. The text
-    of one option is an answer, though it stands in the prompt.
+    This holds if all text after the reasoning is such a passage, or if the sentence of an unannounced answer is one.
+    The text of one option is an answer, although the prompt contains it.
     """
     start = after_thinking(text)
     if start is None or extraction.span is None:
@@ -48,7 +48,7 @@ def _within(part: str, prompt: str) -> bool:
         if len(words) < _MIN_WORDS and len(passage) < 4 * _MIN_WORDS:
             continue
         if words[len(words) // 2] not in folded:
-            continue  # few answers get beyond this
+            continue  # for most answers the check ends here
         whole = whole or " ".join(prompt.split()).casefold()
         place = whole.find(passage)
         if place >= 0:

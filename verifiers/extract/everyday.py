@@ -1,7 +1,7 @@
-"""Everyday things and doings of word problems, by which an answer is neither doubted nor taken back.
+"""Everyday things and actions of word problems: words that neither doubt an answer nor take it back.
 
-Left out is what an answer may be laid to (friend, teacher, screen), what a guess is made with (dice, hat, dart), what
-fails, breaks or is lost, what compares (higher, fewer), and what is also said of nonsense (nuts, trash).
+The lists leave out possible sources of an answer (friend, teacher, screen), tools for guessing (dice, hat, dart), words
+for failing, breaking or losing, comparisons (higher, fewer) and words that also mean nonsense (nuts, trash).
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _plural(noun: str) -> str:
 
 
 def _forms(verb: str) -> tuple[str, ...]:
-    """Of a regular verb; one whose  letter is doubled has a place among the other words."""
+    """Returns the forms of a regular verb. Verbs that double their last letter are listed among the other words."""
     if verb.endswith("e"):
         return verb, verb + "s", verb + "d", verb[:-1] + "ing"
     if verb.endswith("y") and verb[-2] not in "aeiou":

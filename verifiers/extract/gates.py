@@ -1,7 +1,7 @@
-"""Patterns of many alternatives that are searched only in texts which hold a word or a sign that one of them needs.
+"""Speeds up patterns with many alternatives: they are searched only in texts that contain a required word.
 
-What a pattern needs is read off its parsed form, so that a gate can't differ from its pattern: of every alternative one
-literal run of letters, as a whole word, the beginning of one, a part of one, or a single character. Where an
+The gate is derived from the parsed pattern, so that it can't differ from the pattern. For every alternative it holds
+one literal run of letters (a whole word, or the beginning or another part of a word) or a single character. If an
 alternative has none, the pattern has no gate. The words of a text are looked up once for all patterns.
 """
 
@@ -18,8 +18,8 @@ from verifiers.lazy_pattern import lazy_pattern
 
 _LONGEST_PREFIX = 4
 _LETTERS = re.compile(r"[^\W\d_]+")
-_FOLDED = re.compile("[\u0130\u0131\u017f\u212a\u212b\u1e9e\u03c2\u00b5]")  # one case of what `lower` does not make one
-_UNSPACED = "\u2e80"  # from here on, letters have no spaces between words
+_FOLDED = re.compile("[\u0130\u0131\u017f\u212a\u212b\u1e9e\u03c2\u00b5]")  # `lower` does not fold these
+_UNSPACED = "\u2e80"  # scripts from here on have no spaces between words
 
 
 class _Need(NamedTuple):
@@ -31,17 +31,17 @@ class _Need(NamedTuple):
         if self.kind == "part":
             return 3
         if self.kind == "prefix":
-            return len(self.text) + (not self.text.isascii())  # letters that are rare in most texts
+            return len(self.text) + (not self.text.isascii())  # such letters are rare in most texts
         return 4 if self.kind == "char" or self.text in _FREQUENT else 9
 
 
 _Needs = frozenset[_Need]
-_SHORT = 1500  # characters
+_SHORT = 1500  # characters of a text that is looked up as a whole
 _LEAST_WORTH = 2
 _FREQUENT = frozenset(
     "the of a to in is are and we it that this i or be by as no not at on you so but der die la le el".split()
 )
-_COMMON = frozenset(" \t\n.,:;'’-()*_$\\\"")  # signs that most texts hold
+_COMMON = frozenset(" \t\n.,:;'’-()*_$\\\"")  # characters of most texts
 
 
 class _Features(NamedTuple):
@@ -53,7 +53,7 @@ class _Features(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def _features(text: str) -> _Features | None:
-    """The words of a text in lower case, their beginnings and all characters; None where case is not plain."""
+    """Returns the lower-case words, prefixes and characters of a text, or None if folding its case is ambiguous."""
     if not text.isascii() and _FOLDED.search(text):
         return None
     lower = text.lower()
@@ -63,7 +63,7 @@ def _features(text: str) -> _Features | None:
 
 
 class _Gate(NamedTuple):
-    """What a text must hold one of."""
+    """The words, prefixes, characters and parts of which a text must contain at least one."""
 
     words: frozenset[str]
     prefixes: frozenset[str]
@@ -72,7 +72,7 @@ class _Gate(NamedTuple):
 
 
 class Gated:
-    """A pattern that is searched where its gate lets it; it finds what the pattern finds."""
+    """A pattern that is searched only if its gate allows a match. The matches are those of the pattern."""
 
     def __init__(self, pattern: str, flags: int = 0) -> None:
         self.pattern = lazy_pattern(pattern, flags)
@@ -87,7 +87,7 @@ class Gated:
         return _Gate(*(frozenset(need.text for need in needs if need.kind == kind) for kind in kinds))
 
     def may_match(self, part: str) -> bool:
-        """Could the pattern match within a text?"""
+        """Returns whether the pattern could match within a text."""
         gate = self._gate
         found = _features(part) if gate else None
         return (
@@ -102,7 +102,7 @@ class Gated:
         )
 
     def may_match_in(self, text: str, start: int, end: int) -> bool:
-        """Could the pattern match between two places? The words of a short text are known already."""
+        """Returns whether the pattern could match from `start` to `end`. The features of a short text are cached."""
         return self.may_match(text if len(text) <= _SHORT else text[start:end])
 
     def search(self, text: str, start: int = 0, end: int | None = None) -> re.Match[str] | None:
@@ -121,7 +121,7 @@ class Gated:
 
 
 def needed(pattern: str, flags: int = 0) -> _Needs | None:
-    """What a text must hold one of to match a pattern; None where nothing is sure."""
+    """Returns the needs of which a text must satisfy one to match the pattern, or None if there are none."""
     return _of_sequence(list(_parser.parse(pattern, flags)), "", False)
 
 
@@ -133,7 +133,7 @@ def _better(first: _Needs | None, second: _Needs | None) -> _Needs | None:
 
 
 def _closed(run: str, at_start: bool, *, whole: bool) -> _Needs | None:
-    """What a run of letters needs, which ends a word or may go on."""
+    """Returns the need of a run of letters. With `whole`, the run ends its word; otherwise the word may continue."""
     if not run:
         return None
     if run[0] >= _UNSPACED:
@@ -151,7 +151,7 @@ def _is_letter(char: str) -> bool:
 
 
 def _of_sequence(items: list[Any], run: str, at_start: bool) -> _Needs | None:
-    """The best that one item of a sequence needs; `run` is a run of letters that was begun before it."""
+    """Returns the best need of any item of a sequence. `run` holds the letters directly before the sequence."""
     best: _Needs | None = None
     index = 0
     while index < len(items):
@@ -182,12 +182,12 @@ def _of_sequence(items: list[Any], run: str, at_start: bool) -> _Needs | None:
             best = _better(best, _closed(run, at_start, whole=boundary))
             run, at_start = "", value in (sre.AT_BOUNDARY, sre.AT_BEGINNING, sre.AT_BEGINNING_STRING)
         elif operation is sre.ASSERT_NOT and _is_letters(value[1]):
-            if value[0] < 0:  # no letter before
+            if value[0] < 0:  # no letter precedes
                 best, run, at_start = _better(best, _closed(run, at_start, whole=False)), "", True
             else:
                 best, run, at_start = _better(best, _closed(run, at_start, whole=True)), "", False
         elif operation in (sre.ASSERT, sre.ASSERT_NOT):
-            if value[0] > 0:  # what follows is not consumed
+            if value[0] > 0:  # a lookahead consumes nothing
                 best, run = _better(best, _closed(run, at_start, whole=False)), ""
                 at_start = False
         elif operation in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
@@ -207,7 +207,7 @@ def _of_sequence(items: list[Any], run: str, at_start: bool) -> _Needs | None:
 
 
 def _signs(value: Any) -> _Needs | None:
-    """Of a set of characters, each of them, if none is common."""
+    """Returns a need for each character of a set, or None if one of them is common."""
     chars = [chr(what) if kind is sre.LITERAL else " " for kind, what in value]
     if any(char in _COMMON or (char.isalnum() and char.isascii()) for char in chars):
         return None
@@ -215,7 +215,7 @@ def _signs(value: Any) -> _Needs | None:
 
 
 def _ends_open(items: list[Any]) -> bool:
-    """Does a part end on what no letter is, so that a word begins behind it?"""
+    """Returns whether a part ends in a character that is not a letter, so that a word begins after it."""
     if not items:
         return False
     operation, value = items[-1]
@@ -231,7 +231,7 @@ def _ends_open(items: list[Any]) -> bool:
 
 
 def _is_gap(items: list[Any]) -> bool:
-    """Is a part one character that is surely no letter or digit?"""
+    """Returns whether a part is one character that can't be a letter or digit."""
     if len(items) != 1:
         return False
     operation, value = items[0]
@@ -247,7 +247,7 @@ def _is_gap(items: list[Any]) -> bool:
 
 
 def _is_letters(part: Any) -> bool:
-    """Is a part one character that any letter is? ("\\w", "[^\\W\\d_]", "[A-Za-z]" is not)"""
+    """Returns whether a part is one character that can be any letter: "\\w", "[^\\W\\d_]", but not "[A-Za-z]"."""
     items = list(part)
     if len(items) != 1:
         return False

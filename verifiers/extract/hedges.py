@@ -1,4 +1,4 @@
-"""Words inside an answer that doubt it, compare it or say it twice."""
+"""Finds words inside an answer that doubt it, compare it or state it twice."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONTRAST = lazy_pattern(
     rf"(?:{VALUE}\)?|\(?[A-J](?![A-Za-z])\)?[.。]?)\s*$",
     re.IGNORECASE,
 )
-# The same where it follows an answer's place.
+# The same directly after an answer.
 CONTRAST_AFTER = lazy_pattern(
     r"[\s,，]*(?:(?:and|but|und|et|y|e|а) )?(?:(?:not|nicht|non(?: pas)?|pas|no|não|не|rather than"
     r"|instead of)\s+|而?不是|而非)"
@@ -60,7 +60,7 @@ _HEDGE = lazy_pattern(
 )  # fmt: skip
 
 
-# Of each alternative above that is ASCII, one word without which it can't match.
+# For each ASCII alternative above, one word that every match contains.
 _HEDGING = frozenset(
     "maybe perhaps possibly wait hmm so sure unsure guess nope actually mean think believe mehr plus certain"
     " vielleicht eventuell warte nein attends quiza quizas vez mejor espera talvez forse aspetta misschien kanske"
@@ -69,7 +69,7 @@ _HEDGING = frozenset(
 
 
 def hedge(text: str) -> str:
-    """The word that offers or doubts an answer inside it, or ""."""
+    """Returns the word inside an answer that offers or doubts it, or ""."""
     if lacks(text, _HEDGING) and "mmm" not in text.lower():
         return ""
     match = _HEDGE.search(text)
@@ -91,9 +91,9 @@ _NUMBER_WORDS = lazy_pattern(r"[A-Za-z]{3,}(?:[ -][A-Za-z]{3,})*")
 
 
 def restated(answer: str, *, one: bool) -> tuple[str, ...]:
-    """The parts of "7, or equivalently $\\frac{14}{2}$" or "7 (seven)"; () where nothing is said twice.
+    """Returns the parts of "7, or equivalently $\\frac{14}{2}$" or "7 (seven)", or () if nothing is stated twice.
 
-    They are one answer only if all of them agree. With `one`, values joined by "or" count as said twice too.
+    The parts are one answer only if all of them agree. With `one`, values joined by "or" count as stated twice too.
     """
     if len(answer) > 300:
         return ()

@@ -1,7 +1,8 @@
 """The numbers 0 to 100, and 1,000, in words of 16 languages: "vingt-sept", "kırk iki", 열한.
 
-Languages share spellings (Turkish "on" is ten, Vietnamese "ba" three), so words are looked up in the language of their
-text alone, which is told from its script or its commonest words. Chinese and Japanese numerals are characters: 二十五.
+Languages share spellings (Turkish "on" is ten, Vietnamese "ba" is three). So words are looked up only in the language
+of their text, which is recognised by its script or its most common words. In Chinese and Japanese, numerals are
+characters: 二十五.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections import Counter
 
 from verifiers.lazy_pattern import lazy_pattern
 
-# 0 to 19, then 20, 30 ... 90, then 100 and 1000. "/" parts spellings and genders, "-" stands for none.
+# 0 to 19, then 20, 30 ... 90, then 100 and 1000. "/" separates spellings and genders; "-" means none.
 _BASES = {
     "en": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
     " seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred/a_hundred"
@@ -56,15 +57,15 @@ _BASES = {
     " -/ستة_عشر/ست_عشرة -/سبعة_عشر/سبع_عشرة -/ثمانية_عشر/ثماني_عشرة -/تسعة_عشر/تسع_عشرة عشرون/عشرين ثلاثون/ثلاثين"
     " أربعون/أربعين خمسون/خمسين ستون/ستين سبعون/سبعين ثمانون/ثمانين تسعون/تسعين مئة/مائة ألف",
 }
-# "Ten two" for 12 and "two ten three" for 23: what stands before the ones of 11 to 19, and behind those of 20 to 99.
+# "Ten two" is 12 and "two ten three" is 23: the words before the ones of 11 to 19, and after the tens digit up to 99.
 _COUNTED_TENS = {"vi": ("mười", "mươi"), "id": ("", "puluh"), "tr": ("on", ""), "ko": ("열", "")}
-# What joins tens and ones, where the tens come first; those of `_ONES_FIRST` come after.
+# Patterns that join tens and ones if the tens come first; `_ONES_FIRST` has the others.
 _JOINED = {
     "en": ("{t}-{u}",), "fr": ("{t}-{u}",), "es": ("{t} y {u}",), "pt": ("{t} e {u}",), "it": ("{t}{u}",),
     "sv": ("{t}{u}",), "pl": ("{t} {u}",), "ru": ("{t} {u}",), "tr": ("{t} {u}",), "ko": ("{t}{u}", "{t} {u}"),
 }  # fmt: skip
 _ONES_FIRST = {"de": ("{u}und{t}",), "nl": ("{u}en{t}", "{u}ën{t}"), "ar": ("{u} و{t}",)}
-# 200 to 900 where they are words of their own, and what is put before the rest of a number above 100.
+# 200 to 900 in languages with separate words for them; below, the words for 100 in a number above 100.
 _HUNDREDS = {
     "es": "doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos novecientos",
     "pt": "duzentos trezentos quatrocentos quinhentos seiscentos setecentos oitocentos novecentos",
@@ -73,7 +74,7 @@ _HUNDREDS = {
 }
 _HUNDREDS_JOINED = {"de": "hundert", "nl": "honderd", "sv": "hundra", "it": "cento"}  # "zweihundertfünf"
 _ALSO_HUNDRED = {"es": "ciento", "pt": "cento", "en": "one hundred", "id": "satu ratus", "vi": "một trăm"}
-# Parts of a whole, halves to tenths, as they follow their number.
+# Words for fractions, halves to tenths, as they follow a number.
 _PARTS = {
     "en": "half/halves third/thirds quarter/quarters/fourth/fourths fifth/fifths sixth/sixths seventh/sevenths"
     " eighth/eighths ninth/ninths tenth/tenths",
@@ -93,7 +94,7 @@ _PARTS = {
     "ru": "- треть/трети четверть/четверти пятая/пятых шестая/шестых седьмая/седьмых восьмая/восьмых девятая/девятых"
     " десятая/десятых",
 }
-# What alone is one part of a whole, and what is one before a word for a part: "la mitad", "la cuarta parte".
+# Words that mean one part by themselves ("la mitad") or before a word for a part ("la cuarta parte").
 _ONE_PART = {
     "de": {"hälfte": 2}, "fr": {"moitié": 2}, "es": {"mitad": 2}, "pt": {"metade": 2}, "it": {"metà": 2},
     "nl": {"helft": 2, "kwart": 4}, "sv": {"hälften": 2}, "pl": {"połowa": 2, "połowę": 2, "ćwierć": 4},
@@ -121,8 +122,8 @@ _HINDI = (  # 21 to 99 without the tens
 _CHARACTERS = {**{char: value for value, char in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2, "兩": 2}
 _CHARACTER_TENS = {"十": 10, "百": 100, "千": 1000}
 _MYRIADS = "万萬"
-CHARACTERS = f"[{''.join((*_CHARACTERS, *_CHARACTER_TENS))}{_MYRIADS}]{{1,12}}"  # what `in_characters` reads
-# The words for 1 that are articles or pronouns too, and count nothing by themselves.
+CHARACTERS = f"[{''.join((*_CHARACTERS, *_CHARACTER_TENS))}{_MYRIADS}]{{1,12}}"  # the input of `in_characters`
+# Words for 1 that are also articles or pronouns, so that by themselves they are not numbers.
 ARTICLES = frozenset(
     "one ein eins un une uno una um uma een en et ett jeden jedna jedno один одна одно bir một satu 하나 한 एक"
     " واحد واحدة".split()
@@ -162,7 +163,7 @@ _LETTERS = lazy_pattern(r"[^\W\d_]+")
 
 
 def language_of(text: str) -> str:
-    """The code of the language that a short text is most likely written in; "en" where nothing tells."""
+    """Returns the code of the most likely language of a short text, "en" if there is no evidence."""
     if not text.isascii():
         for language, script in _SCRIPTS:
             if script.search(text):
@@ -172,7 +173,7 @@ def language_of(text: str) -> str:
 
 
 def in_characters(text: str) -> int | None:
-    """The value of 二十五; None for 二五, which may be read in two ways, and for 万, which counts what is before it."""
+    """Returns the value of e.g. 二十五, or None for 二五, which is ambiguous, and for 万, which multiplies a number."""
     if text[0] in _MYRIADS or (len(text) > 1 and all(char in _CHARACTERS for char in text)):
         return None
     total = section = digit = 0
@@ -191,7 +192,7 @@ def in_characters(text: str) -> int | None:
 
 @functools.cache
 def numerals(language: str) -> dict[str, int]:
-    """Each spelling in lower case, with spaces for hyphens, and its value."""
+    """Returns the value of each spelling, in lower case and with spaces for hyphens."""
     if language not in _BASES:
         return {}
     base = [words.split("/") for words in _BASES[language].split()]
@@ -200,32 +201,32 @@ def numerals(language: str) -> dict[str, int]:
 
 @functools.cache
 def first_words(language: str) -> frozenset[str]:
-    """What a number in words begins with."""
+    """Returns the first words of all numbers in words."""
     return frozenset(word.split()[0] for word in numerals(language))
 
 
 @functools.cache
 def parts(language: str) -> dict[str, int]:
-    """The words for the parts of a whole, each with how many make the whole."""
+    """Returns the words for fractions and their denominators."""
     rows = enumerate(_PARTS.get(language, "").split(), 2)
     return {word: whole for whole, words in rows for word in words.split("/") if word != "-"}
 
 
 @functools.cache
 def one_part(language: str) -> dict[str, int]:
-    """The words that alone are one part of a whole, each with how many make the whole."""
+    """Returns the words that mean one part of a whole by themselves, and their denominators."""
     return _ONE_PART.get(language, {})
 
 
 @functools.cache
 def ordinal_parts(language: str) -> dict[str, int]:
-    """The words that name a part before a word such as "parte"."""
+    """Returns the ordinals that name a fraction before a word such as "parte", and their denominators."""
     rows = enumerate(_ORDINALS.get(language, "").split(), 2)
     return {word: whole for whole, words in rows for word in words.split("/") if word != "-"}
 
 
 def is_part(word: str) -> bool:
-    """Is it a word for a part: "parte"?"""
+    """Returns whether `word` means a part, such as "parte"."""
     return word in _PART_WORDS
 
 

@@ -1,4 +1,4 @@
-"""The numbers, times, ratios and formulas of running text, in digits and in words."""
+"""Finds the numbers, times, ratios and formulas of running text, in digits and in words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNITS = (
     r"|miles?|inches|feet|foot|yards?|(?:milli)?lit(?:er|re)s?|gallons?|hours?|minutes?|seconds?|days?|weeks?|months?"
     rf"|years?|per ?cent|percent|degrees?)(?![{_LETTERS}\d^]|/(?!(?:h|s|min|kg|g|m|l|L)\b))"
 )
-# What may touch its number and is no variable: "750m", "12cm", but not "5s" or "3m + 2".
+# Units that may follow a number without a space and are not variables: "750m", "12cm", but not "5s" or "3m + 2".
 _TOUCHING = rf"(?:[cdmk]m[²³]?|m[²³]?|[mk]?g|[mcd]l|L|km/h|m/s)(?![{_LETTERS}\d^]|/(?!(?:h|s)\b)|\s?[-+*/=^·×(])"
 _IN_DIGITS = lazy_pattern(
     r"(?P<formula>\$(?!\s|[\d.,]+\s(?![\\<>=≤≥+*^]))[^$\n]{1,100}(?<!\s)\$|\\\([^\n]{1,100}?\\\))"
@@ -62,7 +62,7 @@ _CHARACTERS = lazy_pattern(CHARACTERS)
 _SHARE = lazy_pattern(
     rf"({CHARACTERS}|\d{{1,6}})\s?(?:分之|分の|분의)\s?({CHARACTERS}|\d{{1,6}})(?![時时시]|\s?[分秒])"
 )  # 七分之五
-_NO_NUMBER = lazy_pattern(r"[共起定样樣般些切直分旦番面人種緒部方日月]|$")  # "一共" is altogether, "一人" anybody
+_NO_NUMBER = lazy_pattern(r"[共起定样樣般些切直分旦番面人種緒部方日月]|$")  # "一共": altogether, "一人": anybody
 
 _ONE_OF_TIME = (["hour"], ["minute"], ["day"])
 _HALF = {  # "two and a half"
@@ -70,7 +70,7 @@ _HALF = {  # "two and a half"
     "it": ("e mezzo", "e mezza"), "nl": ("en een half", "en een halve"), "sv": ("och en halv", "och ett halvt"),
     "pl": ("i pół",), "ru": ("с половиной",),
 }  # fmt: skip
-_SCALES = {  # "three hundred"; what several languages spell alike counts the same in them
+_SCALES = {  # "three hundred"; a spelling has the same value in all languages that share it
     100: frozenset("hundred cents cent hundra honderd yüz ratus trăm सौ".split()),
     1000: frozenset(
         "thousand tausend mille mil mila tusen duizend bin ribu nghìn ngàn тысяча тысячи тысяч tysiące tysięcy हज़ार"
@@ -99,19 +99,19 @@ _TIME_JOINT = lazy_pattern(r"\.?,?\s?(?:(?:and|und|et|y|e|en|och|i|и|ve|và|dan
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A value of running text."""
+    """A quantity in running text."""
 
     span: Span
     kind: str  # "number", "word", "time", "duration", "ratio", "formula", "relation"
     value: Fraction | None
-    key: object  # the value, or what the text says
-    said: str = ""  # spelled as the verifier reads it, where the text spells it otherwise
-    article: bool = False  # a word for one, which may count nothing
+    key: object  # the value, or the text itself
+    said: str = ""  # in the notation that the verifier reads, if the text uses another
+    article: bool = False  # a word for one that may be an article
 
 
-@functools.lru_cache(maxsize=8)  # a verdict looks at each of its sentences several times
+@functools.lru_cache(maxsize=8)  # a verdict reads each sentence several times
 def quantities(text: str, start: int, end: int, language: str) -> tuple[Quantity, ...]:
-    """All of them between two places, in order. They do not overlap."""
+    """Returns all quantities between `start` and `end`, in order and without overlaps."""
     east = language in ("zh", "ja", "ko")
     shares = [*_shares(text, start, end), *_spelled(_CLOCK, "time", text, start, end)] if east else []
     roots = _spelled(_ROOT, "formula", text, start, end) if text.find("√", start, end) >= 0 else []
@@ -148,7 +148,7 @@ def _in_digits(match: re.Match[str]) -> Quantity:
     sign = -1 if match[0].lstrip()[0] in "-−" else 1
     value = _value(match["number"], sign, int(match["under"] or 1) or 1)
     start += len(match[0]) - len(match[0].lstrip())
-    unit = match["unit"] or _unit_name(match.string, end)  # a letter that no dollar sign makes a variable
+    unit = match["unit"] or _unit_name(match.string, end)  # a letter, and no dollar sign makes it a variable
     spelled = r"^\circ" if unit == "°" else f"\\text{{ {unit}}}"
     plain = match[0][: match.start("unit") - match.start()] if match["unit"] else match[0]
     said = f"{plain.strip()}{spelled}" if unit else f"{plain.strip()[1:]}\\%" if plain.strip()[0] == "%" else ""
@@ -156,7 +156,7 @@ def _in_digits(match: re.Match[str]) -> Quantity:
 
 
 def _unit_name(text: str, position: int) -> str:
-    """The unit that a word right after a number names, in any language."""
+    """Returns the unit that the word directly after a number names, in any language, or ""."""
     scale = _DEGREES.match(text, position)
     if scale is not None:
         return f"°{scale[1][0].upper()}"
@@ -166,7 +166,7 @@ def _unit_name(text: str, position: int) -> str:
 
 
 def _value(digits: str, sign: int, under: int) -> Fraction:
-    """Of "1,250", "1 250", "1.250.000", "12.5" and "12,5"; a comma before three digits groups them."""
+    """Returns the value of "1,250", "1 250", "1.250.000", "12.5" or "12,5". A comma before three digits groups them."""
     if digits.isdecimal():
         return Fraction(sign * int(digits), under)
     digits = "".join(digits.split())
@@ -181,7 +181,7 @@ def _value(digits: str, sign: int, under: int) -> Fraction:
 
 
 def _signed(text: str, signs: dict[int, int], quantity: Quantity) -> Quantity:
-    """ "minus five" is a value below zero, unless it is taken from a number."""
+    """Returns the negative quantity for "minus five", or `quantity` unchanged if it is subtracted from a number."""
     low, high = quantity.span
     sign = signs.get(low)
     if sign is None or quantity.value is None or quantity.value <= 0 or text[low] in "+-−":
@@ -194,7 +194,7 @@ def _signed(text: str, signs: dict[int, int], quantity: Quantity) -> Quantity:
 
 
 def _with_durations(text: str, parts: list[Quantity], end: int) -> list[Quantity]:
-    """ "3 h 35 min" and "two hours and ten minutes" are one quantity each."""
+    """Merges durations such as "3 h 35 min" or "two hours and ten minutes" into one quantity each."""
     merged: list[Quantity] = []
     for quantity in parts:
         before = merged[-1] if merged else None
@@ -228,7 +228,7 @@ def _duration(text: str, first: Quantity, second: Quantity, end: int) -> Quantit
 
 
 def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
-    """Numbers in words, the longest first: "quarenta e oito" is one."""
+    """Returns the numbers in words, each as long as possible: "quarenta e oito" is one number."""
     shares, first = parts(language), first_words(language)
     tokens = [match for match in _WORD.finditer(text, start, end) if match[0] != "-"]
     lower = [match[0].lower() for match in tokens]
@@ -288,14 +288,14 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
 
 
 def _share_size(lower: list[str], at: int, alone: dict[str, int], ordinals: dict[str, int]) -> int:
-    """How many words from one on name one part of a whole; 0 where they do not."""
+    """Returns how many words, from index `at`, name one part of a whole, or 0."""
     if lower[at] in alone:
         return 1
     return 2 if lower[at] in ordinals and at + 1 < len(lower) and is_part(lower[at + 1]) else 0
 
 
 def _and_a_half(lower: list[str], at: int, language: str) -> int:
-    """How many words "a litre and a half" has; 0 where it does not stand there."""
+    """Returns the number of words of a phrase such as "a litre and a half" at index `at`, or 0 if there is none."""
     if lower[at] not in ARTICLES and lower[at] not in ("a", "an"):
         return 0
     turns = (turn.split() for turn in _HALF.get(language, ()))
@@ -303,7 +303,7 @@ def _and_a_half(lower: list[str], at: int, language: str) -> int:
 
 
 def _amount(text: str, tokens: list[re.Match[str]], lower: list[str], at: int, language: str) -> tuple[int, int] | None:
-    """A number in words from a word on, and where the next word stands: "two thousand three hundred and five"."""
+    """Returns the number in words at `at` ("two thousand three hundred and five") and the index after it, or None."""
     found = _below_thousand(text, tokens, lower, at, language)
     if found is None:
         return None
@@ -336,17 +336,17 @@ def _below_thousand(
 
 
 def _scaled(text: str, tokens: list[re.Match[str]], lower: list[str], at: int, scale: int) -> bool:
-    """Does the next word multiply the number before it?"""
+    """Returns whether the word at index `at` multiplies the number before it by `scale`."""
     return at < len(lower) and lower[at] in _SCALES[scale] and _adjacent(text, tokens, at)
 
 
 def _adjacent(text: str, tokens: list[re.Match[str]], at: int) -> bool:
-    """Does nothing but a space or a hyphen stand before a word?"""
+    """Returns whether only spaces or hyphens separate a word from the word before it."""
     return not text[tokens[at - 1].end() : tokens[at].start()].strip(" -")
 
 
 def _rest(text: str, tokens: list[re.Match[str]], lower: list[str], at: int, language: str) -> tuple[int, int] | None:
-    """The smaller number that goes on where hundreds or thousands end."""
+    """Returns the smaller number that follows hundreds or thousands and the index after it, or None."""
     joined = at + (at < len(lower) and lower[at] in _BETWEEN_PARTS)
     if joined >= len(lower) or not all(_adjacent(text, tokens, place) for place in range(at, joined + 1)):
         return None
@@ -354,7 +354,7 @@ def _rest(text: str, tokens: list[re.Match[str]], lower: list[str], at: int, lan
 
 
 def _shares(text: str, start: int, end: int) -> list[Quantity]:
-    """Parts of a whole, which Chinese, Japanese and Korean say before how many there are: 七分之五."""
+    """Returns fractions in Chinese, Japanese and Korean, which name the denominator first: 七分之五."""
     found = []
     for match in _SHARE.finditer(text, start, end):
         under, over = (int(part) if part.isdigit() else in_characters(part) for part in match.groups())

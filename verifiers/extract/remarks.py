@@ -1,4 +1,4 @@
-"""What may stand behind an answer and says nothing of it: offers to the reader, and asides that deny other values."""
+"""Removes remarks after an answer that say nothing about it: offers to the reader, asides that deny other values."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from verifiers.extract.spans import ending
 from verifiers.lazy_pattern import lazy_pattern
 
 _STOPS = frozenset(".!?。！？؟)）")
-_BETWEEN = (". ", "! ", "? ", "\n", "。", "！", "？", "؟ ")  # two sentences
-_INSIDE = frozenset(">}0123456789")  # what ends a text that an answer ends
+_BETWEEN = (". ", "! ", "? ", "\n", "。", "！", "？", "؟ ")  # separators of sentences
+_INSIDE = frozenset(">}0123456789")  # last characters of texts that end with their answer
 _LONGEST = 240  # characters of a remark
 _MOST = 3
 _OFFER = lazy_pattern(
@@ -36,7 +36,7 @@ _OFFER = lazy_pattern(
     r"|더 궁금|다른 질문|질문이 있|원하시면|هل (?:تريد|ترغب|لديك)|إذا (?:كان لديك|أردت)|क्या आप|अगर आपको|यदि आपको)",
     re.IGNORECASE,
 )
-# An offer that puts the answer in doubt is none.
+# If an offer contains one of these words, it doubts the answer and is kept.
 _DOUBTS = lazy_pattern(
     r"answer|instead|correct|right|wrong|\bsure\b|change|rather|really|actually|true|trust|\bcheck|mistake|different|antwort|richtig"
     r"|falsch|réponse|juste|respuesta|resposta|risposta|ответ|верн|правильн|答案|答え|正し|正确|错|정답|맞|الجواب|الإجابة|cevap|doğru|đáp"
@@ -62,16 +62,16 @@ _UNREAL = (
 _ASIDE = lazy_pattern(rf"\s*[(（]\s*(?:{_CONFUSED}|{_CONTRAST}|{_UNREAL})[^()（）]*[)）][.。!]?\s*", re.IGNORECASE)
 _WARNING = lazy_pattern(rf"[\s*_-]*(?:{_CONFUSED})", re.IGNORECASE)
 _NUMBERS = lazy_pattern(r"\$[^$\n]{1,80}\$|\\[dt]?frac\{[^{}]{1,20}\}\{[^{}]{1,20}\}|\d+(?:[.,/:]\d+)*")
-# "1/11 (≈ 0.0909)": an exact value and what it is about, in decimals.
+# "1/11 (≈ 0.0909)": an exact value and its decimal approximation.
 _ROUNDED = lazy_pattern(
     r"(?:\d\s?/\s?\d{1,9}|\\(?:[dt]?frac|sqrt)\{[^()]{1,60}\}|\\pi|π|√\d{1,9}|\\sqrt\d)\s?\$?(\s*\((?:≈|~|\\approx|approx\w*\.?|about"
     r"|numerically|roughly|rund|etwa|ca\.|environ|circa|około|около|примерно)\s*\$?\d{1,9}[.,]\d{1,12}(?:\.\.\.|…)?\$?\)[.*\s]*)$"
 )
-_NEAR = 120  # characters before a remark, where the answer stands
+_NEAR = 120  # characters before a remark that contain the answer
 
 
 def without_remarks(text: str) -> str:
-    """The text up to the remarks behind its answer."""
+    """Returns the text without the remarks after its answer."""
     if text[-1:] in _INSIDE:
         return text
     for _ in range(_MOST):
@@ -104,7 +104,7 @@ def _before_remark(text: str, stop: int) -> int | None:
 
 
 def _of_other_values(text: str, begin: int, end: int) -> bool:
-    """Does a remark name values, and none that stands right before it?"""
+    """Returns whether a remark names values or is in brackets, names no value directly before it and doubts nothing."""
     near = text[max(0, begin - _NEAR) : begin]
     named = [name.strip("$ ") for name in _NUMBERS.findall(text, begin, end)]
     return (

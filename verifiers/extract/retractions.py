@@ -1,4 +1,4 @@
-"""What takes an answer back, replaces it or offers another beside it, in the languages that models write."""
+"""Finds text that takes an answer back, replaces it or offers another one, in the languages that models write."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SELF = lazy_pattern(
         r"|\bi give up\b|\bi stand corrected\b"
         r"|\b(?:i|we)(?:['’]ve| have| had)? (?:just )?(?:forgot(?:ten)?|missed|overlooked|neglected|omitted|left out"
         r"|(?:over|double|under)-?counted)\b|\bthis (?:over|double|under)-?counts\b",
-        # more has to be done with it
+        # the value needs more work
         r"\b(?:this|it|that) (?:must|has to|needs to|should|still has to) (?:then |now |still )?be (?:multiplied"
         r"|doubled|halved"
         r"|divided|squared|subtracted|increased|reduced)\b|\b(?:doubling|halving|squaring|multiplying"
@@ -56,7 +56,7 @@ _SELF = lazy_pattern(
         r"(?:错误|錯誤|不正确|不正確|不成立)|(?:هذه|هذا) (?:\w+ )?(?:خاطئ|خطأ|غير)"
         r"|\bhabe ich mich (?:geirrt|verrechnet|vertan)|\b(?:je rectifie|rectifico|corrigindo|correggo"
         r"|ich korrigiere)\b",
-        # an error is found in what stands above
+        # an error is found in the text above
         r"\bthere(?:['’]s| is| was| must be) (?:a|an|my) (?:\w+ )?(?:mistake|error|slip)\b",
         r"\b(?:previous|above|earlier|boxed) (?:answer |value |result |calculation |one |line |box )?(?:is|was"
         r"|contains|has) "
@@ -128,7 +128,7 @@ _OTHERS_MISTAKE = lazy_pattern(
     r"|часто|常见|常見|よくある|흔한",
     re.IGNORECASE,
 )
-# A weak word and a value: the value must agree with the answer.
+# A weak correction and a value: the value must agree with the answer.
 _INSTEAD = lazy_pattern(
     any_of(
         r"\b(?:no|nope|nein|non|não|nee|nej|nie|hayır|không)\b[,.:;!—–-]*\s*(?:wait|actually|sorry|rather"
@@ -169,7 +169,7 @@ _INSTEAD = lazy_pattern(
     + rf"\**(?P<value>{VALUE})",
     re.IGNORECASE,
 )  # fmt: skip
-# A value that is offered or made conditional by what follows it: "8 works too", "* 8 if the ends count".
+# A value that the words after it offer or make conditional: "8 works too", "* 8 if the ends count".
 _OFFERED = lazy_pattern(
     rf"(?:[.;,(*†‡:\n]|\b(?:but|though|although|and|while|whereas|that|reflection|reconsideration"
     rf"|so)\b)\s*(?P<value>{VALUE})\s+(?:"
@@ -193,12 +193,12 @@ _RESTATES = lazy_pattern(
 
 
 def plain_tail(text: str, position: int, end: int) -> bool:
-    """Nothing but closing signs follows."""
+    """Returns whether only closing signs follow `position`."""
     return not text[position : min(end, position + 64)].strip(_CLOSERS)
 
 
 def retracted(text: str, position: int, end: int) -> int | None:
-    """Where the text takes back the answer that ends at `position`."""
+    """Returns where the text takes back the answer that ends at `position`, or None."""
     if hangs_on(text, position, end):
         return position
     given = text[max(0, position - 40) : position].rstrip("$ .*)}\\")
@@ -215,7 +215,7 @@ def retracted(text: str, position: int, end: int) -> int | None:
 
 
 def instead(text: str, position: int, end: int) -> list[Span]:
-    """Values that the text puts in the place of the answer, or beside it: "no, 8", "or maybe 8"."""
+    """Returns the values that the text states instead of the answer or beside it: "no, 8", "or maybe 8"."""
     found = []
     for match in _INSTEAD.finditer(text, position, min(end, position + _LOOK)):
         if not _RESTATES.search(match[0]) and not _of_mistakes(text, position, match):
@@ -229,7 +229,7 @@ def instead(text: str, position: int, end: int) -> list[Span]:
 
 
 def _of_mistakes(text: str, position: int, offered: re.Match[str]) -> bool:
-    """ "Common mistake: reporting 9 or 324": the values are not offered."""
+    """Returns whether the sentence only names mistakes ("Common mistake: reporting 9 or 324") and offers no value."""
     sentence = re.split(r"[.!?。\n]", text[max(position, offered.start() - 120) : offered.start()])[-1]
     return _MISTAKES.match(sentence) is not None and _OR.match(offered[0]) is not None
 
@@ -260,7 +260,7 @@ _STATES = lazy_pattern(
     r"(?:\b(?:is|are|was|were|equals?|comes to|makes|ist|sind|beträgt|lautet|est|sont|vaut|es|son|é|è|são|sono|fa"
     r"|равно|равен|это)|[是为為]|は)\s*[*$]*$",
     re.IGNORECASE,
-)  # what stands before a value that a sentence states at its end
+)  # the words before a value that ends its sentence
 _CALCULATES = lazy_pattern(
     r"[=≠<>+×*]|\\ne|\\cdot|\\times|\b(?:not|no|problem|page|step|line|source|confidence|remainder|check"
     r"|verif\w*|nicht|pas|non?|não|не)\b|n['’]t\b|不|ない|ません",
@@ -269,7 +269,7 @@ _CALCULATES = lazy_pattern(
 
 
 def offers(text: str, position: int, end: int) -> list[Span]:
-    """Values that sentences after an answer state: "Psych! It's 8.", "So the total is 8." They must agree with it."""
+    """Returns the values of sentences after the answer, which must agree with it: "It's 8.", "So the total is 8."."""
     found: list[Span] = []
     low = position
     for stop in (
@@ -280,7 +280,7 @@ def offers(text: str, position: int, end: int) -> list[Span]:
         if len(sentence) < 48 and any(char.isdigit() for char in sentence) and not _EXEMPT.search(sentence):
             values = [match.span() for match in _OTHER_VALUE.finditer(text, low, stop)]
             words = WORD.findall(sentence)
-            listed = len(values) == 1 and not words and text[:low].endswith("\n")  # "1." of a list
+            listed = len(values) == 1 and not words and text[:low].endswith("\n")  # "1." in a list
             if len(values) == 1 and not listed and len(words) <= 6 and _LAST.match(text, values[0][1], stop):
                 found.append(values[0])
         elif len(sentence) < 200 and any(char.isdigit() for char in sentence) and not _CALCULATES.search(sentence):

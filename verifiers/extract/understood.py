@@ -1,19 +1,20 @@
-"""Is every word beside an answer understood? What is not could doubt, deny, report or suppose the answer.
+"""Checks that every word beside an answer is understood. An unknown word could doubt, deny, report or suppose it.
 
-The patterns that find an answer know many ways of saying it, and those beside them many ways of taking it back; nobody
-can list all of the latter. So an answer that is right is paid only if the words said of it are known to be harmless
-(`verifiers.extract.vocabulary`), stand in the question or the gold, or are the noun of a number:
+The patterns that find an answer know many ways of stating it. Other patterns know many ways of taking it back, but
+nobody can list all of these. So a correct answer is accepted only if the words around it are known to be harmless
+(`verifiers.extract.vocabulary`), occur in the question or the gold, or are the noun of a number:
 
-- each word of the clause that states the answer, from the last conclusion ("so", "but", ":") before it to the end of
-  its sentence, but for a reason that follows it ("because ..."). Where the sentence speaks of things, not of answers,
-  everyday words are known too (`verifiers.extract.everyday`). With the question at hand, where no other value stands in
-  the sentence or behind it, only words that speak against it count in such a clause;
-- of what follows, each word of a sentence that judges the answer: a short one that says what it is, one that begins
-  with an objection, or one in which the writer speaks of it. Of other sentences that speak of the answer, and of a
-  unit or an aside behind a box, only words that speak against it count. All others explain.
+- In the clause that states the answer, every word must be understood. The clause begins after the last conclusion
+  ("so", "but", ":") before the answer and ends with the sentence; a reason after the answer ("because ...") is skipped.
+  If the sentence is about things and not about answers, everyday words are known too (`verifiers.extract.everyday`). If
+  the question is given and no other value is in the sentence or after it, only words against the answer count there.
+- In the text after it, every word of a sentence that judges the answer must be understood: a short sentence that says
+  what the answer is, one that begins with an objection, or one in which the writer speaks of the answer. In other
+  sentences about the answer, and in a unit or an aside after a box, only words against the answer count. All other
+  sentences are explanations.
 
-A box, an answer block and `####` state an answer by themselves: only what follows them is looked at, and what leads to
-them in the same sentence.
+A box, an answer block and `####` state an answer by themselves: only the text after them and the beginning of the same
+sentence are checked.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from verifiers.extract.vocabulary import HARMLESS, SAFE, SAFE_UNSPACED, UNSAFE
 from verifiers.extract.words import ascii_words
 from verifiers.lazy_pattern import lazy_pattern
 
-_LOOK = 2500  # characters after an answer
-_NEAR = 60  # characters after it
-_BACK = 300  # characters before it
+_LOOK = 2500  # characters after an answer that are checked
+_NEAR = 60  # characters after an answer that may deny it at once
+_BACK = 300  # characters before an answer that are checked
 _SENTENCE = lazy_pattern(r"(?<![.!?…])[.!?…]+[*_`\"”')\]]*(?:\s+|$)|[。！？؟।]|\n+|;\s")
 _TEXT = lazy_pattern(r"\\(?:text|textbf|textit|mathrm|mbox|textrm)\s*\{([^{}]*)\}")
 _MATHS = lazy_pattern(
@@ -56,7 +57,7 @@ _BREAK = lazy_pattern(
     r"|§[^,，。]*[,，](?!\W*§\W*$)",
     re.IGNORECASE,
 )
-# What opens the answer itself.
+# The signs directly before an answer that belong to it.
 _OPENED = lazy_pattern(r"(?:[\s$*_`({\[]|\\(?:boxed|fbox|text|mathbf|bm|,|;|\(|\[)\s*|</?\w+>|#+)+$")
 _INTRO = lazy_pattern(
     r"^\W*(?:surprisingly|unsurprisingly|remarkably|interestingly|fortunately|luckily|of course|either way"
@@ -71,7 +72,7 @@ _INTRO = lazy_pattern(
     re.IGNORECASE,
 )
 _MINE = lazy_pattern(r"\b(?:i|me|my|you|your|he|she|they|his|her|their|key|hearsay|luck|guess\w*)\b", re.IGNORECASE)
-# Polish and Italian, in which "i" is "and" or an article.
+# Words that show Polish or Italian, where "i" means "and" or is an article.
 _AND = lazy_pattern(
     r"\b(?:przez|jest|razem|mamy|czyli|[a-z]+(?:ujemy|elimy|ymy|ajemy|iemy)|otteniamo|abbiamo|sono|della|dei|gli|risulta)\b",
     re.IGNORECASE,
@@ -119,7 +120,7 @@ _CONCESSION = lazy_pattern(
     r"|aunque|a pesar de|embora|apesar de|sebbene|nonostante|хотя|несмотря на)\b[^,]*,",
     re.IGNORECASE,
 )
-# Turns of understood words that leave the answer open or give it to somebody else.
+# Phrases of understood words that leave the answer open or attribute it to somebody else.
 _OPEN = lazy_pattern(
     r"\b(?:made (?:it|this|that) up|used to (?:be|equal)|supposed to (?:be|equal)|so far|up to (?:now|here"
     r"|this point)|for now|as of"
@@ -162,7 +163,7 @@ _LED_FALSELY = lazy_pattern(
     re.IGNORECASE,
 )
 _CONSEQUENCE = lazy_pattern(r",\s+so\s+")
-# What begins a sentence that speaks of the answer before it.
+# Beginnings of sentences that speak of the answer before them.
 _REFERS = lazy_pattern(
     r"\W*(?:(?:and|also|still|then|now|well|so|oh|ah|ok|okay|of course|in fact|indeed|clearly|sadly"
     r"|unfortunately|alas"
@@ -194,13 +195,13 @@ _NAMES_IT = lazy_pattern(
     r"|我|答案|结果|結果|上面|以上|答え|正解|解答|私|僕|답|결과|الجواب|الإجابة|النتيجة|أنا",
     re.IGNORECASE,
 )
-# What is left to do with the value, or how its digits are to be read.
+# Words for work that is still to be done with the value, or for how to read its digits.
 _UNDONE = lazy_pattern(
     r"\bstill (?:need|have|must|ha[sd]) to\b|\b(?:need|have|must|remains) to (?:add|subtract|multiply|divide|double"
     r"|halve|square)\b|\bbase (?:two|three|four|five|six|seven|eight|nine|eleven|twelve|sixteen)\b|\bbinary\b",
     re.IGNORECASE,
 )
-# A sentence that speaks of an answer or its writer, where an everyday word may say whose it is, or of when.
+# A sentence about an answer or its writer, where an everyday word may say whose the answer is or when it held.
 _OF_ANSWERS = lazy_pattern(
     r"\b(?:answers?|results?|solutions?|values?|numbers?|guess\w*|i|i['’]\w+|me|my|mine|antwort\w*|ergebnis\w*|lösung\w*"
     r"|zahl|ich|mein\w*|réponse\w*|résultat\w*|solution\w*|nombre|je|j['’]\w+|mon|ma|respuesta\w*|resultado\w*|solución"
@@ -216,7 +217,7 @@ _ANSWERS_WITH = lazy_pattern(
     r"|la réponse(?: finale)?|la respuesta(?: final)?|a resposta(?: final)?|la risposta(?: finale)?|ответ)\W",
     re.IGNORECASE,
 )
-# The usual answer (see `_stated_plainly`): English words that turn nothing wherever they stand, and those that may.
+# For plainly stated answers (see `_stated_plainly`): the English words that may change the meaning, and the others.
 _HEAD = 160
 _TURNING = UNSAFE | frozenset(
     "a an one some another first second third half other possible he she they you my his her their"
@@ -234,7 +235,7 @@ _RAISED = lazy_pattern("[²³¹⁰-₟]")
 _DIGITS = lazy_pattern(r"\d[\d,]{0,40}(?:\.\d{1,40})?")
 _THERE = lazy_pattern(r"\W*(?:there (?:are|is) [§¤]|(?:step|part|case) [§¤])", re.IGNORECASE)
 _EXCLAIMS = lazy_pattern(r"\W*(?:ha+h?|who|what|how|why|when|where|huh|meh|lol|bah)\b", re.IGNORECASE)
-_SHORT = 5  # words: an exclamation, not an explanation
+_SHORT = 5  # words: a sentence this short is an exclamation, not an explanation
 _VERBS = lazy_pattern(
     r"\b(?:this|it)(?:['’]s| (?:is|was|can|could|does|did|has|had|must|should|will|would|may|might|[a-z]{3,}s))\b",
     re.IGNORECASE,
@@ -255,7 +256,7 @@ _OBJECTS = lazy_pattern(
     re.IGNORECASE,
 )
 _SPEAKS = lazy_pattern(r"\b(?:i|i['’]\w+|ich|je|j['’]\w+|yo|eu|io|я)\b", re.IGNORECASE)
-# What a writer did to find the answer or says of the reader, not of the answer's worth.
+# What the writer did to find the answer, or says to the reader: no judgement of the answer.
 _DID = lazy_pattern(
     r"\b(?:i|i['’]ve|i have|i['’]m|i am) (?:\w+ly |just |also |then |first |have )?(?:used?|solved?|factored"
     r"|applied|noticed"
@@ -264,7 +265,7 @@ _DID = lazy_pattern(
     r"|will|would be (?:happy|glad)|confident|sure|certain|happy|glad)\b",
     re.IGNORECASE,
 )
-_JUDGEMENT = 8  # words: "This was a stab in the dark.", not what a sentence explains
+_JUDGEMENT = 8  # words: "This was a stab in the dark." is a judgement; longer sentences explain
 _IS = lazy_pattern(
     r"\W*(?:and |so |still |then |well )?(?:(?:it|this|that|which|these|those|das|dies|es|ce|c['’]|cela|ça|eso"
     r"|esto|isso"
@@ -274,7 +275,7 @@ _IS = lazy_pattern(
     r"|é|è))?\b",
     re.IGNORECASE,
 )
-# Words that speak against an answer wherever a sentence speaks of it, beside UNSAFE.
+# In a sentence about the answer, words that speak against it, in addition to UNSAFE.
 _AGAINST = lazy_pattern(
     r"\b(?:ignor(?:e|es|ed|ing)|disregard\w*|discard\w*|forg[eo]t\w*|redo\w*|retract\w*|scratch|doubt\w*|bogus|careless"
     r"|na[iï]ve(?:ly)?|slips?|(?:over|under|double|mis)-?(?:count|calculat|read|cop)\w*|contradict\w*|violat\w*"
@@ -297,7 +298,7 @@ _PREDICATE = lazy_pattern(
     r"|which she|yet)\b",
     re.IGNORECASE,
 )
-# A text that runs on into another problem.
+# The completion continues with another problem.
 _NEXT = lazy_pattern(
     r"\n\s*[*#]*\s*(?:question|problem|exercise|example|human|user|instruction|q)\b[ \d]*[*]*\s*[:.]|(?:\n"
     r"|<\|)[^\n]{0,6}user\W*\n",
@@ -315,7 +316,7 @@ _GERMAN = lazy_pattern(
     r"\b(?:der|die|das|ist|sind|ein|eine|einen|also|somit|daher|damit|hat|es|insgesamt)\b", re.IGNORECASE
 )
 _NAME_ELSE = lazy_pattern(r"(?<=[a-zà-ÿа-яё,] )[A-ZÀ-ÖА-Я][a-zà-ÿа-яё]+\b")
-_OR = lazy_pattern(r"§(?:,?\s+or\s+(?:about\s+)?|或)(?:[A-Za-z]\s*=\s*)?§")  # values that were compared with each other
+_OR = lazy_pattern(r"§(?:,?\s+or\s+(?:about\s+)?|或)(?:[A-Za-z]\s*=\s*)?§")  # already compared with each other
 _PLURAL = lazy_pattern(r"§[\s$})*]{0,3}([^\W\d_]+)")
 CONDITIONAL = Gated(
     r"\b(?:serait|seraient|pourrait|devrait|vaudrait|donnerait|ferait|aurait|sería|serían|podría|debería"
@@ -328,10 +329,10 @@ CONDITIONAL = Gated(
 
 
 def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itself: bool, in_words: bool) -> str:
-    """The first word beside the answer at `span` that isn't understood, or "".
+    """Returns the first word beside the answer at `span` that isn't understood, or "".
 
-    `states_itself`: the answer stands in a box, an answer block or after `####`;
-    `in_words`: the gold is no number or formula, and the words of an answer were compared with it.
+    `states_itself`: the answer is in a box or an answer block, or follows `####`.
+    `in_words`: the gold is not a number or formula, and the words of the answer were compared with it.
     """
     words = _stated_plainly(text, span, states_itself or in_words)
     if words is not None and _PLAIN.issuperset(words):
@@ -357,7 +358,7 @@ def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itse
 
 
 def _rough_or_denied(text: str, span: Span, end: int, *, whole: bool) -> str:
-    """The sign or word right beside an answer that makes it an approximation of a whole number, or denies it."""
+    """Returns the sign or word next to an answer that makes a whole number approximate or denies the answer, or ""."""
     low = _sentence_start(text, span[0])
     if whole and (_ABOUT.search(text, low, span[0]) or _ABOUT.search(text[slice(*span)])):
         return "≈"
@@ -375,7 +376,7 @@ def _rough_or_denied(text: str, span: Span, end: int, *, whole: bool) -> str:
 
 
 def _first_doubt(text: str, span: Span, end: int, judge: _Judge, *, states_itself: bool, in_words: bool) -> str:
-    """The first word of the answer's sentence, or of a later one, that a judge does not let pass."""
+    """Returns the first word of the answer's sentence or of a later one that `judge` rejects, or ""."""
     low = _sentence_start(text, span[0])
     rest = _sentences(text, span[1], end)
     before = _OPENED.sub("", text[behind_denial(text, low, span[0]) : span[0]])
@@ -400,7 +401,7 @@ def _first_doubt(text: str, span: Span, end: int, judge: _Judge, *, states_itsel
 
 
 def _competes(text: str, span: Span, end: int, judge: _Judge) -> bool:
-    """Does another value stand in the answer's sentence or behind it?"""
+    """Returns whether the answer's sentence or the text after it contains another value that the question lacks."""
     low = max(text.rfind(stop, 0, span[0]) for stop in (". ", "\n", "。", "? ", "! "))
     beside = f"{text[max(0, low) : span[0]]} {text[span[1] : end]}"
     return any(
@@ -409,7 +410,7 @@ def _competes(text: str, span: Span, end: int, judge: _Judge) -> bool:
 
 
 def _stated_plainly(text: str, span: Span, compared: bool) -> list[str] | None:
-    """The words before an answer that is a number, or whose words were compared; None where it takes a closer look."""
+    """Returns the words before a plainly stated number or compared text, or None if it needs a closer check."""
     start, end = span
     closing = text[end : end + 64].strip()
     if closing not in _CLOSINGS and (closing.strip(".}$*`) \n") or len(closing) > 32):
@@ -417,7 +418,7 @@ def _stated_plainly(text: str, span: Span, compared: bool) -> list[str] | None:
     head = text[max(0, start - _HEAD) : start]
     low = max(head.rfind("\n"), head.rfind(". "))
     tag = head.rfind(">")
-    low = tag if tag > low and head[tag - 1] in "kr" else low  # of "</think>" or "<answer>"
+    low = tag if tag > low and head[tag - 1] in "kr" else low  # the tag is "</think>" or "<answer>"
     if (low < 0 and start > _HEAD) or _CLEAR.fullmatch(head, low + 1) is None:
         return None
     if compared:
@@ -440,7 +441,7 @@ def _sentence_start(text: str, position: int) -> int:
 
 
 def _sentences(text: str, position: int, end: int) -> Iterator[str]:
-    """The rest of the sentence at `position`, then each sentence after it."""
+    """Yields the rest of the sentence at `position`, then each sentence after it."""
     for match in _SENTENCE.finditer(text, position, end):
         yield text[position : match.end()]
         position = match.end()
@@ -449,7 +450,7 @@ def _sentences(text: str, position: int, end: int) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=256)
 def _known(prompt: str, gold: str) -> frozenset[str]:
-    """Stems of the words that the question and the gold hold, and after "=" the gold's words as they are."""
+    """Returns the stems of the words of the question and the gold, and each word of the gold unchanged after "="."""
     own = [word.lower() for word in _WORD.findall(gold[:2000])]
     asked = (word.lower() for word in _WORD.findall(prompt[:8000]))
     return frozenset((*map(_stem, asked), *map(_stem, own), *(f"={word}" for word in own)))
@@ -463,7 +464,7 @@ def _stem(word: str) -> str:
 
 
 def _plain(part: str, own: float | None = None) -> str:
-    """The prose of a part, with "¤" for numbers that are the answer's own and "§" for other maths."""
+    """Returns the prose of `part`, with "¤" for each number that equals `own` and "§" for other maths."""
     if "\\" in part:
         part = _TEXT.sub(r" \1 ", part)
     part = _RAISED.sub("", part)
@@ -471,14 +472,14 @@ def _plain(part: str, own: float | None = None) -> str:
 
 
 def _number(text: str) -> float | None:
-    """The only number of a text, as floating point."""
+    """Returns the number in a text as a float, or None unless there is exactly one."""
     found = _DIGITS.findall(text)
     return float(found[0].replace(",", "")) if len(found) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """Finds the first word that speaks against an answer; a closed one also each that it does not know."""
+    """Finds the first word that speaks against an answer. A closed judge also rejects words that it does not know."""
 
     known: frozenset[str]
     prompt: str
@@ -486,9 +487,9 @@ class _Judge:
     closed: bool
 
     def unknown(self, part: str, everyday: bool = False) -> str:
-        """The first word of a clause in prose (see `_plain`) that is not understood, or "".
+        """Returns the first word of a prose clause (see `_plain`) that is not understood, or "".
 
-        `everyday`: a clause about things, not about answers, in which everyday words are understood too.
+        `everyday`: the clause is about things and not about answers, so everyday words are understood too.
         """
         if not self.closed:
             *reasons, part = JOINS.split(part)
@@ -516,7 +517,7 @@ class _Judge:
         if colon and not _LED_FALSELY.search(lead):
             objection = next((word for word in _WORD.findall(HARMLESS.sub(" ", lead)) if word.lower() in UNSAFE), "")
             if boxed and not objection and _ANSWERS_WITH.search(clause):
-                objection = _objection(lead)  # what stands before the words that state the answer explains
+                objection = _objection(lead)  # the text before the clause that states the answer explains
             elif objection or len(_WORD.findall(lead)) < 4:
                 objection = objection or self.unknown(lead)
             if objection:
@@ -530,12 +531,12 @@ class _Judge:
         clause = _POINT_NAMES.sub(" ", clause)
         if _ENGLISH.search(clause):
             clause = _NAME.sub(" ", clause)
-        if everyday and not _GERMAN.search(clause):  # where nouns have capitals too
+        if everyday and not _GERMAN.search(clause):  # German nouns begin with capitals too
             clause = _NAME_ELSE.sub(" ", clause)
-        if _CALCULATED.search(before):  # the sum that was just done says what the value is, whatever it is of
+        if _CALCULATED.search(before):  # the calculation shows the value, whatever it counts
             return _objection(clause)
         clause = _ROMAN.sub(" ", clause)
-        mine = _MINE.search(clause) if clause.isascii() or _ENGLISH.search(clause) else None  # Turkish "her" is "each"
+        mine = _MINE.search(clause) if clause.isascii() or _ENGLISH.search(clause) else None  # Turkish "her": "each"
         if mine and mine[0] == "i" and _AND.search(clause):
             mine = None
         if boxed and mine is None and not _of_answers(clause):
@@ -555,7 +556,7 @@ class _Judge:
         return judge.unknown(plain, everyday)
 
     def later(self, sentence: str) -> str:
-        """The first word not understood of a later sentence, if it speaks of the answer."""
+        """Returns the first word of a later sentence that is not understood if it is about the answer, else ""."""
         if not sentence.strip():
             return ""
         plain = _plain(sentence, self.own)
@@ -607,16 +608,16 @@ def _first_unknown(part: str, known: frozenset[str], prompt: str, everyday: bool
 
 
 def _judges(plain: str, words: int) -> bool:
-    """Does a later sentence judge the answer, so that each of its words must be understood?"""
+    """Returns whether a later sentence judges the answer, so that each of its words must be understood."""
     if words < 3 or not _LATIN.search(plain) or _OBJECTS.match(plain):
         return True
-    if _SPEAKS.search(plain):  # of oneself and the answer, but for what one did to find it
+    if _SPEAKS.search(plain):  # the writer speaks of the answer, and not of how it was found
         return _DID.search(plain) is None and _POINTS_AT.search(plain) is not None
     return words <= _JUDGEMENT and _IS.match(plain) is not None
 
 
 def _objection(plain: str) -> str:
-    """The first word of a sentence or an aside that speaks against the answer, or ""."""
+    """Returns the first word of a sentence or an aside that speaks against the answer, or ""."""
     plain = HARMLESS.sub(" ", MAY.sub(" ", plain.replace("’", "'")))
     against = _AGAINST.search(plain)
     denial = next((word for word in _WORD.findall(plain) if word.lower() in _DENIALS), "")
@@ -624,12 +625,12 @@ def _objection(plain: str) -> str:
 
 
 def _of_answers(clause: str) -> bool:
-    """Does a clause speak of answers, of how they are written or of what somebody says?"""
+    """Returns whether a clause is about answers, about how they are written or about what somebody says."""
     return any(pattern.search(clause) for pattern in (_OF_ANSWERS, _OF_FORMS, REPORTS))
 
 
 def _doubt(clause: str) -> str:
-    """The first word of a clause about things that speaks against what it says, or ""."""
+    """Returns the first word of a clause about things that speaks against its statement, or ""."""
     found = next((match for pattern in (OPPOSED, UNREAL, REPORTS, GOT) if (match := pattern.search(clause))), None)
     return _objection(clause) or (found[0] if found else "")
 

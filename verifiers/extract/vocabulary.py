@@ -1,9 +1,9 @@
-"""Words that a sentence may hold around its answer and still say nothing but that answer, by language and class.
+"""Harmless words that may surround an answer in its sentence without changing it, by language and class.
 
-A word that is in none of these tables, nor in the question or the gold, is not understood, and an answer beside it
-isn't paid (`verifiers.extract.understood`). So a missing word costs a right answer and never pays a wrong one; what
-doubts, denies, bounds, reports or supposes is left out, and so is what does so in one of the languages (German "fast",
-Portuguese "se"). In lower case; apostrophes are straight.
+A word that is neither in these tables nor in the question or the gold is not understood, and an answer beside it isn't
+accepted (`verifiers.extract.understood`). So a missing word costs a correct answer but never accepts a wrong one. The
+tables leave out words that doubt, deny, bound, report or suppose, even if they do so in only one of the languages
+(German "fast", Portuguese "se"). All words are in lower case with straight apostrophes.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ _ARABIC = """
 وهذا صحيح صحيحة
 """
 
-# Languages that the verifier reads, whose prose is not judged further: what announces an answer, and copulas.
+# Words that announce an answer, and copulas, in languages that are read but whose prose is not judged further.
 _OTHERS = """
 het de een is zijn antwoord uitkomst oplossing oplossingen resultaat dus totaal en samen odpowiedź odpowiedz to jest
 wynosi wynik więc zatem rozwiązanie odpověď je výsledek cevap sonuç yanıt çözüm çözümler çözümleri kökler kökleri dir
@@ -202,7 +202,7 @@ denklemin olur olarak seçenek şıkkıdır persamaan yang benar đúng juiste p
 
 SAFE = frozenset(f"{_ENGLISH}{_GERMAN}{_FRENCH}{_SPANISH}{_PORTUGUESE}{_ITALIAN}{_RUSSIAN}{_ARABIC}{_OTHERS}".split())
 
-# Never understood beside an answer, though the question may hold them: they deny, doubt, bound, suppose or report.
+# Words that deny, doubt, bound, suppose or report. Beside an answer they are unsafe even if the question has them.
 UNSAFE = frozenset(
     """
 not no never none nor neither without except but however although though unless if whether otherwise else
@@ -226,8 +226,8 @@ forse sarebbe potrebbe dice ma però senza
 """.split()
 )
 
-# Turns that hold words of UNSAFE or unknown ones, and deny or doubt nothing. They are cut out before words are
-# looked up.
+# Phrases that contain words of UNSAFE or unknown words but neither deny nor doubt. They are removed before the words
+# are looked up.
 _VALUE = r"(?:the )?§+(?: §)?"
 _AS_THOUGHT = (
     r"(?:,? as (?:one|you|we|many|some|people|i|it)(?: \w+ly)? (?:might|may|would|could|had|have|first"
@@ -357,7 +357,7 @@ HARMLESS = Gated(
     re.IGNORECASE,
 )
 
-# Chinese and Japanese put no spaces between words: phrases, the longest first.
+# Chinese and Japanese have no spaces between words, so these are phrases, the longest first.
 _CHINESE = """
 所以 因此 故 于是 從而 从而 综上所述 综上 由此可得 由此可知 由此 可得 可知 得到 得出 求得 算出 解得 得 即 则 那么
 也就是 最后 最终 最終 最后的 一共 总共 總共 共有 共 合计 这个 该 此 其 本题 此题 问题 題目 题目 这道题 的 是 为 為 等于
