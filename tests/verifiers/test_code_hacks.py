@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes_for_tests import descendants
 
 from verifiers import Completion, Problem, Verdict, VerifierError
 from verifiers.sandbox import REASONS, CodeVerifier, probe
@@ -159,17 +160,6 @@ def verifier() -> Iterator[CodeVerifier]:
         yield found
 
 
-def descendants(pid: int) -> set[int]:
-    found, todo = set(), [pid]
-    while todo:
-        for task in Path(f"/proc/{todo.pop()}/task").glob("*/children"):
-            with contextlib.suppress(OSError):
-                children = [int(child) for child in task.read_text().split()]
-                found.update(children)
-                todo += children
-    return found
-
-
 def test_corpus_is_large_enough() -> None:
     assert len({name for name, *_ in HACKS}) >= 150
     assert len({name for name, *_ in HONEST}) >= 60
@@ -179,7 +169,7 @@ def test_corpus_is_large_enough() -> None:
 def test_hacks_do_not_pass_and_do_not_get_out(
     verifier: CodeVerifier, targets: Targets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    earlier = descendants(os.getpid())  # other tests' helpers in this worker
+    earlier = set(descendants(os.getpid()))  # other tests' helpers in this worker
     runs: list[tuple[str, Usage]] = []  # of every process of a submission, one per input: (program, what it used)
     program = threading.local()
     finish = Run.finish
@@ -236,12 +226,12 @@ def test_hacks_do_not_pass_and_do_not_get_out(
     crowd = max(1.0, max(os.getloadavg()) / len(os.sched_getaffinity(0)))
     late = {name: seconds for name, seconds in took.items() if seconds > HUNG_S * crowd}
     assert late == {}, f"after {time.monotonic() - begin:.0f} s"
-    # The servers, and forks of other tests, whatever worker asked for them: each program's processes went with it.
+    # The servers and nothing else: every program's processes went with it.
     names = []
-    for pid in descendants(os.getpid()) - earlier - {targets.process.pid}:
+    for pid in set(descendants(os.getpid())) - earlier - {targets.process.pid}:
         with contextlib.suppress(OSError):  # it has ended
             names.append(Path(f"/proc/{pid}/cmdline").read_bytes())
-    assert [name for name in names if b"zygote" not in name and b"forks_for_tests" not in name] == []
+    assert [name for name in names if b"zygote" not in name] == []
 
 
 @pytest.mark.parametrize(

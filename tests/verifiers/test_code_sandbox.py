@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes_for_tests import descendants
 
 from verifiers import Completion, GoldError, Problem, VerifierError
 from verifiers.sandbox import CodeVerifier, Limits, judge, pool, probe, seccomp, wire
@@ -83,14 +84,6 @@ def memory_of(pid: int) -> bytes:
     return b"".join(found)
 
 
-def children_of(pid: int) -> list[int]:
-    found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            found += [int(child) for child in task.read_text().split()]
-    return found + [deeper for child in found for deeper in children_of(child)]
-
-
 @pytest.mark.parametrize("style", ["function", "literals", "asserts", "stdin"])
 def test_expected_values_are_in_no_untrusted_memory(style: str) -> None:
     """A canary in each trusted place is found at most in the oracle, never in a candidate or its server."""
@@ -112,7 +105,7 @@ def test_expected_values_are_in_no_untrusted_memory(style: str) -> None:
         "stdin": {"style": "stdin", "inputs": ["1 2"], "outputs": [canary]},
     }
     code += "add(1, 2)" if style == "stdin" else ""
-    others = set(children_of(os.getpid()))  # of other tests; reading them takes longer than a run
+    others = set(descendants(os.getpid()))  # of other tests; reading them takes longer than a run
     with CodeVerifier(servers=1) as verifier:
         # What is being started is for a moment a copy of this process.
         verdicts = [verifier(Problem(tests=tests[style]), Completion(GOOD))]
@@ -126,8 +119,8 @@ def test_expected_values_are_in_no_untrusted_memory(style: str) -> None:
             thread.start()
             complete = False
             while thread.is_alive():  # looked at again and again: when a run has begun depends on the machine
-                images = {pid: memory_of(pid) for pid in children_of(os.getpid()) if pid not in others}
-                servers = [pid for pid in images if children_of(pid)]
+                images = {pid: memory_of(pid) for pid in descendants(os.getpid()) if pid not in others}
+                servers = [pid for pid in images if descendants(pid)]
                 with_marker = {pid for pid, image in images.items() if marker.encode() in image}
                 with_canary = {pid for pid, image in images.items() if canary.encode() in image}
                 assert not with_marker & with_canary
@@ -225,7 +218,7 @@ def test_nothing_is_left_behind(level: str, end: str, tmp_path: Path, monkeypatc
         host = started(heard + HANG + "print('ready', flush=True)\ntime.sleep(100)", level)
         said = host.stdout.readline()
         assert host.stdout.readline() == "ready\n"
-        processes = children_of(host.pid)
+        processes = descendants(host.pid)
         assert len(processes) >= 2
         host.send_signal(getattr(signal, end))
         host.wait(30)
@@ -312,10 +305,10 @@ def test_rlimits_alone_must_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_dead_server_is_replaced_and_never_a_zero() -> None:
-    earlier = set(children_of(os.getpid()))  # other tests' helpers in this worker
+    earlier = set(descendants(os.getpid()))  # other tests' helpers in this worker
 
     def servers() -> list[int]:
-        return [child for child in children_of(os.getpid()) if child not in earlier]
+        return [child for child in descendants(os.getpid()) if child not in earlier]
 
     with CodeVerifier(servers=1) as verifier:
         assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
@@ -359,7 +352,7 @@ def test_a_strangers_kill_is_unscored(level: str) -> None:
     slow = {**ADD, "time_s": 20}
     with CodeVerifier(isolation=level, servers=1) as verifier:
         assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
-        servers = set(children_of(os.getpid()))
+        servers = set(descendants(os.getpid()))
         found: list[Any] = []
 
         def judged() -> None:
@@ -369,7 +362,7 @@ def test_a_strangers_kill_is_unscored(level: str) -> None:
 
         thread = threading.Thread(target=judged)
         thread.start()
-        while not (runs := set(children_of(os.getpid())) - servers):
+        while not (runs := set(descendants(os.getpid())) - servers):
             time.sleep(0.02)
         os.kill(runs.pop(), signal.SIGKILL)
         thread.join()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from processes_for_tests import descendants
 from stalling_programs import Program, programs
-from test_code_hacks import answer, descendants
+from test_code_hacks import answer
 
 from verifiers import Completion, Problem, Verdict, VerifierError
 from verifiers.cores import cores
@@ -69,10 +71,9 @@ def needs(language: str) -> None:
 def left_over(earlier: set[int]) -> list[str]:
     """Returns the processes below this one that are not servers of the sandbox."""
     names = []
-    for pid in descendants(os.getpid()) - earlier:
-        path = Path(f"/proc/{pid}/cmdline")
-        if path.exists():
-            names.append(path.read_bytes().decode(errors="replace"))
+    for pid in set(descendants(os.getpid())) - earlier:
+        with contextlib.suppress(OSError):  # it has ended
+            names.append(Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace"))
     return [name for name in names if name and "zygote" not in name]
 
 
@@ -95,7 +96,7 @@ def test_every_program_is_a_verdict_and_leaves_nothing(level: str, monkeypatch: 
         return used[-1]
 
     monkeypatch.setattr(Run, "finish", noted)
-    earlier = descendants(os.getpid())
+    earlier = set(descendants(os.getpid()))
     chosen = programs(native=False)[LEVELS.index(level) :: SHARE]
     with CodeVerifier(
         isolation=level, servers=3, time_s=TIME_S, wall_s=WALL_S, memory_mib=128, disk_mib=16, output_mib=1
@@ -117,7 +118,7 @@ def test_other_languages(language: str, monkeypatch: pytest.MonkeyPatch) -> None
     if not {"full", "ns"} & set(LEVELS):
         pytest.skip(f"no namespaces here: {probe.report().missing['ns']}")
     chosen = [item for item in programs() if item.language == language][::7]
-    earlier = descendants(os.getpid())
+    earlier = set(descendants(os.getpid()))
     with CodeVerifier(language=language, time_s=0.3, memory_mib=512) as verifier:
         assert wrong(verifier, chosen) == []
         assert left_over(earlier) == []
