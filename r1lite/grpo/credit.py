@@ -5,24 +5,44 @@ Shapes: P prompts, G group, B rows, T completion tokens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from r1lite.config import PPOConfig, RLConfig
+from r1lite.errors import RunError
+from r1lite.grpo.estimators import EstimatorInputs, estimator
 from r1lite.grpo.minibatch import RolloutBatch, to_groups, to_rows
-from r1lite.grpo.objective import Terms, completion_advantages
 from r1lite.rl import losses
-from r1lite.rl.advantages import discounted_returns
+from r1lite.rl.advantages import discounted_returns, normalized
 from r1lite.rl.gae import gae, length_adaptive_lambda, token_rewards, whiten
 from r1lite.rl.kl import kl_estimate
 from r1lite.rl.token_baseline import gradient_energy, optimal_token_advantages
 from r1lite.types import Group, Rollout
 
+Terms = Mapping[tuple[str, ...], float]  # a reward formula multiplied out: product of verifiers -> weight
 
-class UnusableRewards(ValueError):
-    """Rewards that the estimator cannot use."""
+
+def rewards_of(groups: Sequence[Group]) -> Tensor:
+    """[P, G] float32, NaN = unscored.
+
+    Raises:
+        RunError: a reward that is not finite in float32; the message names its problem.
+    """
+    rewards = torch.tensor(
+        [[math.nan if r.score.reward is None else r.score.reward for r in group.rollouts] for group in groups],
+        dtype=torch.float32,
+    )
+    for group, row in zip(groups, rewards.tolist(), strict=True):
+        for sample, (rollout, reward) in enumerate(zip(group.rollouts, row, strict=True)):
+            if rollout.score.reward is not None and not math.isfinite(reward):
+                raise RunError(
+                    f"problem '{group.problem.id}', completion {sample}: its reward is {rollout.score.reward}"
+                )
+    return rewards
 
 
 def counts(config: RLConfig, rollout: Rollout) -> bool:
@@ -49,7 +69,7 @@ def from_rewards(config: RLConfig, rewards: Tensor, groups: Sequence[Group], ter
     """Advantages [P, G] if they depend on rewards alone; None if they also depend on tokens or on the KL.
 
     Raises:
-        UnusableRewards: rewards that the estimator cannot use.
+        RunError: rewards that the estimator cannot use.
     """
     kl_in_reward = config.kl_coef > 0 and config.kl_in == "reward"
     return None if _by_token(config) or kl_in_reward else _of_completions(config, rewards, groups, terms)
@@ -73,7 +93,7 @@ def assign(
         kl_coef: the current, adapted coefficient.
 
     Raises:
-        UnusableRewards: as for `from_rewards`.
+        RunError: as for `from_rewards`.
     """
     costs = [_kl_cost(config, micro_batch, kl_coef) for micro_batch in micro_batches]  # [B, T] each
     if config.advantage == "optimal_token":
@@ -93,6 +113,20 @@ def assign(
     if advantages is None or config.has_token_advantages:
         advantages = to_groups([_row_means(micro_batch) for micro_batch in micro_batches], micro_batches, rewards)
     return advantages
+
+
+def with_advantages(groups: Sequence[Group], advantages: Tensor) -> list[Group]:
+    """The groups, each completion with its advantage ([P, G])."""
+    return [
+        dataclasses.replace(
+            group,
+            rollouts=tuple(
+                dataclasses.replace(rollout, advantage=advantage)
+                for rollout, advantage in zip(group.rollouts, row, strict=True)
+            ),
+        )
+        for group, row in zip(groups, advantages.tolist(), strict=True)
+    ]
 
 
 def _by_token(config: RLConfig) -> bool:
@@ -134,10 +168,26 @@ def _credit_by_energy(rewards: Tensor, micro_batches: Sequence[RolloutBatch]) ->
 
 
 def _of_completions(config: RLConfig, rewards: Tensor, groups: Sequence[Group], terms: Terms) -> Tensor:
+    """[P, G] rewards (NaN = unscored) -> [P, G] advantages, by --advantage and --normalize-advantages."""
+    lengths = torch.tensor([[r.completion.num_sampled for r in group.rollouts] for group in groups])
+    names = [name for name in terms if name]
+    parts = torch.tensor([[[_part(r, name) for r in group.rollouts] for group in groups] for name in names])
+    weights = [terms[name] for name in names]
+    values = [group.optimal_value for group in groups if group.optimal_value is not None]
+    known = torch.tensor(values, dtype=rewards.dtype) if values and len(values) == len(groups) else None
     try:
-        return completion_advantages(config, rewards, groups, terms)
+        advantages = estimator(config.advantage)(config, EstimatorInputs(rewards, lengths, parts, weights, known))
+        return normalized(advantages, ~rewards.isnan()) if config.normalize_advantages else advantages
     except ValueError as error:
-        raise UnusableRewards(str(error)) from error
+        raise RunError(f"--advantage {config.advantage}: {error}") from error
+
+
+def _part(rollout: Rollout, names: Sequence[str]) -> float:
+    """A term of the reward without its weight; NaN if all its verifiers abstain, or the completion is unscored."""
+    verdicts = rollout.score.verdicts
+    scores = [verdicts[name].score for name in names if name in verdicts]
+    spoken = [score for score in scores if score is not None]
+    return math.prod(spoken) if spoken else math.nan
 
 
 def _credit_tokens(config: RLConfig, micro_batch: RolloutBatch, cost: Tensor) -> None:

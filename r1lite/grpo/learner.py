@@ -1,11 +1,10 @@
-"""The update of one step: advantages, then minibatches, then optimizer steps.
+"""The update of one step: advantages, then the gradient of each minibatch, then optimizer steps.
 
-Shapes: P prompts, G group, B rows, T completion tokens.
+Shapes: P prompts, G group.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 import random
@@ -20,13 +19,12 @@ from r1lite.config import RLConfig
 from r1lite.distributed.world import ALONE, World
 from r1lite.errors import RunError
 from r1lite.grpo import credit
+from r1lite.grpo.critic import LearningCritic
 from r1lite.grpo.losses import choose, needs_choice
-from r1lite.grpo.measuring import measure_all
 from r1lite.grpo.minibatch import Minibatch, RolloutBatch, make_minibatches, reshuffled
-from r1lite.grpo.objective import Terms, rewards_of
+from r1lite.grpo.objective import Objective
 from r1lite.grpo.sums import UpdateSums
 from r1lite.grpo.token_records import measure, token_advantages, with_records
-from r1lite.grpo.update import Coefficients, Critic, Update
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.out_of_memory import MicroBatchBudget
 from r1lite.model.policy import Policy
@@ -64,14 +62,14 @@ class PolicyLearner:
     policy: Policy
     optimizer: Optimizer
     reference: Policy | None  # for the KL
-    critic: Critic | None = None  # for --advantage gae
-    reward_terms: Terms = field(default_factory=dict)  # of the reward formula; for --advantage gdpo
+    critic: LearningCritic | None = None  # for --advantage gae
+    reward_terms: credit.Terms = field(default_factory=dict)  # of the reward formula; for --advantage gdpo
     bad: BadBatches = field(kw_only=True)  # records updates without a finite gradient
     world: World = ALONE
     kl_coef: float = field(init=False)  # the current, adapted coefficient
     entropy_coef: float = field(init=False)
     budget: MicroBatchBudget = field(init=False)
-    _update: Update = field(init=False)
+    _out_of_memory: int = field(init=False, default=0)  # number of times, since the step began
 
     def __post_init__(self) -> None:
         self.kl_coef, self.entropy_coef = self.config.kl_coef, self.config.entropy_coef
@@ -82,9 +80,6 @@ class PolicyLearner:
             world=self.world,
             in_step=self.policy.is_sharded,
         )
-        self._update = Update(
-            self.config, self.policy, self.optimizer, self.critic, self.budget, self.bad, self.reference, self.world
-        )
 
     def learn(self, groups: Sequence[Group], step: int) -> tuple[list[Group], dict[str, Any]]:
         """Updates the policy on the groups: `updates_per_rollout` passes over `minibatches` minibatches.
@@ -94,25 +89,27 @@ class PolicyLearner:
         Raises:
             RunError: no finite gradient three times in a row, or the sampler's weights aren't the trainer's.
         """
-        config, update = self.config, self._update
+        config = self.config
         lr = config.lr_at(step, config.steps)
         self._refuse_unknown_sampler(groups, step)
-        update.out_of_memory = 0
+        self._out_of_memory = 0
         advantages, minibatches = self._credit(groups, step)
         recorded = self._recorded(groups, minibatches, step) if config.record_tokens else groups
         entropy = _mean_entropy(minibatches)
-        held = self.critic is not None and self.critic.begin(step)
-        coefficients = Coefficients(self.kl_coef, self._entropy_bonus(entropy), held)
+        frozen = self.critic is not None and self.critic.begin(step)
+        objective = Objective(config, self.policy, self.reference, self.kl_coef, self._entropy_bonus(entropy))
         total, policy_kl, stopped = UpdateSums(), None, 0
         planned = len(minibatches) * config.updates_per_rollout
         for n, minibatch in enumerate(self._passes(minibatches, step)):
-            sums = update.gradient(minibatch, coefficients, step, first=total.updates == 0)
+            sums = self._gradient(minibatch, objective, step, frozen=frozen, first=total.updates == 0)
             policy_kl = sums.policy_kl
             if self._is_too_far(sums, first=n == 0):
-                update.discard()
+                self.optimizer.discard()
+                if self.critic is not None:
+                    self.critic.discard()
                 total, stopped = total + sums, planned - n
                 break
-            update.apply(minibatch, sums, step, lr, policy_is_held=held)
+            self._apply(minibatch, sums, step, lr, frozen=frozen)
             total += sums
         self._check_mismatch(total, step)
         metrics = {
@@ -121,18 +118,18 @@ class PolicyLearner:
             **total.metrics(),
             "policy_kl": policy_kl if policy_kl is not None and math.isfinite(policy_kl) else None,
             "stopped_updates": stopped,
-            "out_of_memory": update.out_of_memory,
+            "out_of_memory": self._out_of_memory,
             **self._adapted(total, entropy, sum(len(group.rollouts) for group in groups)),
         }
         if self.critic is not None:
             metrics |= self.critic.metrics()
         self._move_reference(step)
-        return _with_advantages(recorded, advantages), metrics
+        return credit.with_advantages(recorded, advantages), metrics
 
     def _recorded(self, groups: Sequence[Group], minibatches: Sequence[Minibatch], step: int) -> Sequence[Group]:
         """The groups with the policy's log-probability and entropy of each token, measured before the update."""
         seen, out_of_memory = measure(groups, self.policy, self.budget, step, self.world)
-        self._update.out_of_memory += out_of_memory
+        self._out_of_memory += out_of_memory
         return with_records(groups, seen, token_advantages(minibatches))
 
     def state_dict(self) -> dict[str, Any]:
@@ -218,33 +215,24 @@ class PolicyLearner:
         """Advantages [P, G] of the completions, and minibatches whose micro-batches hold the advantages as well."""
         if not groups:  # dynamic sampling found none with a signal
             return torch.zeros(0, 0), []
-        config = self.config
-        try:
-            rewards = rewards_of(groups)  # [P, G]
-        except ValueError as error:
-            raise RunError(str(error)) from error
-        try:
-            advantages = credit.from_rewards(config, rewards, groups, self.reward_terms)
-            every = advantages is None or credit.all_have_gradients(config)
-            minibatches = make_minibatches(
-                groups,
-                config.minibatches,
-                counts=lambda rollout: credit.counts(config, rollout),
-                # If the advantage is 0, so are every policy loss and its gradient.
-                has_gradient=lambda index: every or bool(advantages[index] != 0),  # type: ignore[index]
-                max_tokens=min(config.micro_batch_tokens, self.budget.tokens),
-                pad_id=self.policy.pad_id,
-                device=self.policy.model.device,
-                layout=self.policy.layout,
-            )
-            self._measure_before(minibatches, step)
-            micro_batches = [one for minibatch in minibatches for one in minibatch.micro_batches]
-            advantages = credit.assign(
-                config, advantages, rewards, groups, micro_batches, self.reward_terms, self.kl_coef
-            )
-            return advantages, minibatches
-        except credit.UnusableRewards as error:
-            raise RunError(f"--advantage {config.advantage}: {error}") from error
+        config, rewards = self.config, credit.rewards_of(groups)  # [P, G]
+        advantages = credit.from_rewards(config, rewards, groups, self.reward_terms)
+        every = advantages is None or credit.all_have_gradients(config)
+        minibatches = make_minibatches(
+            groups,
+            config.minibatches,
+            counts=lambda rollout: credit.counts(config, rollout),
+            # If the advantage is 0, so are every policy loss and its gradient.
+            has_gradient=lambda index: every or bool(advantages[index] != 0),  # type: ignore[index]
+            max_tokens=min(config.micro_batch_tokens, self.budget.tokens),
+            pad_id=self.policy.pad_id,
+            device=self.policy.model.device,
+            layout=self.policy.layout,
+        )
+        self._measure_before(minibatches, step)
+        micro_batches = [one for minibatch in minibatches for one in minibatch.micro_batches]
+        advantages = credit.assign(config, advantages, rewards, groups, micro_batches, self.reward_terms, self.kl_coef)
+        return advantages, minibatches
 
     @torch.no_grad()
     def _measure_before(self, minibatches: Sequence[Minibatch], step: int) -> None:
@@ -276,7 +264,76 @@ class PolicyLearner:
                 micro_batch.old_values = self.critic.values(inputs)
 
         for minibatch in minibatches:
-            self._update.out_of_memory += measure_all(minibatch, measure, self.budget, self.world, step)
+            self._out_of_memory += minibatch.measure(measure, self.budget, self.world, step)
+
+    # --- from minibatches to new weights -----------------------------------------------------------------------------
+
+    def _gradient(
+        self, minibatch: Minibatch, objective: Objective, step: int, *, frozen: bool, first: bool
+    ) -> UpdateSums:
+        """Accumulates the gradient of this rank's part of the minibatch in the parameters of policy and critic.
+
+        Args:
+            frozen: only the critic learns.
+            first: as for `Objective.loss`.
+
+        Returns: sums over the whole minibatch, the same on all ranks.
+
+        Raises:
+            RunError: no memory for a single completion.
+        """
+        threshold = objective.entropy_below(minibatch)
+        sums: dict[int, UpdateSums] = {}  # by micro-batch
+
+        def passes(micro_batch: RolloutBatch, *, counts: bool) -> UpdateSums:
+            with torch.set_grad_enabled(not frozen):
+                loss, added = objective.loss(micro_batch, minibatch, threshold, first=first)
+            if not frozen:
+                (loss if counts else 0.0 * loss).backward()
+            if self.critic is not None:
+                self.critic.accumulate(micro_batch, minibatch.num_tokens, counts=counts)
+            return added
+
+        def add(number: int, micro_batch: RolloutBatch) -> None:
+            sums[number] = passes(micro_batch, counts=True)
+
+        def idle(micro_batch: RolloutBatch) -> None:
+            passes(micro_batch, counts=False)
+
+        def restart() -> None:
+            sums.clear()
+            self.optimizer.discard()
+            if self.critic is not None:
+                self.critic.restart()
+
+        self._out_of_memory += self.budget.go_through(minibatch.within, add, restart, step=step, idle=idle)
+        if self.critic is not None:
+            self.critic.saw(minibatch.micro_batches)
+        every = {number: one for part in self.world.all_gather_object(sums) for number, one in part.items()}
+        total = UpdateSums()
+        for number in sorted(every):  # a fixed order, whichever rank computed them
+            total += every[number]
+        return total
+
+    def _apply(self, minibatch: Minibatch, sums: UpdateSums, step: int, lr: float, *, frozen: bool) -> None:
+        """Takes the optimizer step and counts it in `sums`; a non-finite gradient is skipped, its batches saved.
+
+        Raises:
+            RunError: no finite gradient three times in a row.
+        """
+        if frozen:
+            self.optimizer.discard()
+        else:
+            norm = self.optimizer.step(lr) if math.isfinite(sums.loss) else None
+            sums.add_step(norm)
+            if norm is None:
+                self.optimizer.discard()
+                batches = [micro_batch.as_dict() for micro_batch in minibatch.micro_batches]
+                self.bad.skipped(step + 1, batches, loss=sums.loss, parameters=self.optimizer.nonfinite)
+            else:
+                self.bad.fine()
+        if self.critic is not None:
+            self.critic.update(step)
 
     # --- state that changes between steps ----------------------------------------------------------------------------
 
@@ -339,17 +396,3 @@ def _mean_entropy(minibatches: Sequence[Minibatch]) -> float | None:
         if one.old_entropy is not None
     ]
     return float(torch.cat(known).mean()) if known else None
-
-
-def _with_advantages(groups: Sequence[Group], advantages: Tensor) -> list[Group]:
-    """The groups, each completion with its advantage ([P, G])."""
-    return [
-        dataclasses.replace(
-            group,
-            rollouts=tuple(
-                dataclasses.replace(rollout, advantage=advantage)
-                for rollout, advantage in zip(group.rollouts, row, strict=True)
-            ),
-        )
-        for group, row in zip(groups, advantages.tolist(), strict=True)
-    ]

@@ -15,7 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from r1lite.distributed.world import World
 from r1lite.model.batch import MicroBatch, Row, RowLayout, cost, deal, micro_batches
+from r1lite.model.out_of_memory import MicroBatchBudget
 from r1lite.rl.losses import by_token
 from r1lite.types import Group, Rollout
 from verifiers import Completion
@@ -133,6 +135,27 @@ class Minibatch:
         """Halves micro-batches of more than `max_tokens` tokens, down to single rows; returns all of them."""
         self.micro_batches = [small for one in self.micro_batches for small in _within(one, max_tokens)]
         return self.micro_batches
+
+    def measure(
+        self, measure: Callable[[RolloutBatch], None], budget: MicroBatchBudget, world: World, step: int
+    ) -> int:
+        """Each rank measures its micro-batches, then all exchange results. Returns: how often memory ran out.
+
+        Args:
+            measure: sets the values of a micro-batch that are not measured yet.
+        """
+        mine: dict[int, RolloutBatch] = {}
+
+        def add(number: int, micro_batch: RolloutBatch) -> None:
+            measure(micro_batch)
+            mine[number] = micro_batch
+
+        times = budget.go_through(self.within, add, mine.clear, step=step, idle=lambda one: measure(one.unmeasured()))
+        if world.size > 1:
+            for known in world.all_gather_object({number: one.measured() for number, one in mine.items()}):
+                for number, values in known.items():
+                    self.micro_batches[number].take(values)
+        return times
 
 
 def make_minibatches(

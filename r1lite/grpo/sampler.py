@@ -75,43 +75,33 @@ class Sampler:
         """
 
         def share() -> tuple[list[tuple[Rollout, ...]], float, float]:
+            """The rollouts of this rank's prompts (every `size`-th, from its rank on), and the seconds."""
+            scoring, config, started = self.scoring, self.config, time.perf_counter()
+            mine = range(self.world.rank, len(chosen), self.world.size)
+            # The position in the step distinguishes groups of a problem that a small dataset repeats within one step.
+            seeds = [
+                [
+                    completion_seed(config.seed, f"{purpose}-{p}", step, chosen[p].problem.id, g)
+                    for g in range(config.group_size)
+                ]
+                for p in mine
+            ]
+            scored: dict[int, Future[list[Rollout]]] = {}
+            token_ids = [chosen[p].token_ids for p in mine]
             with around():
-                return self._share(chosen, step, purpose, beat, waiting)
+                for i, completions in self.engine.stream(token_ids, seeds, sampling_of(config), self.interruption):
+                    check_finite(completions, f"step {step + 1}")
+                    scored[i] = scoring.give(chosen[mine[i]], completions)
+                    beat()
+                generated = time.perf_counter()
+                with waiting():
+                    rollouts = [tuple(scored[i].result()) for i in range(len(mine))]
+            return rollouts, generated - started, time.perf_counter() - generated
 
         shares = everyone(self.world, share)
         groups = [self.group(prompt, shares[i % len(shares)][0][i // len(shares)]) for i, prompt in enumerate(chosen)]
         self.check_scored(groups)
         return Sampled(groups, max(seconds for _, seconds, _ in shares), max(seconds for _, _, seconds in shares))
-
-    def _share(
-        self,
-        chosen: Sequence[Prompt],
-        step: int,
-        purpose: str,
-        beat: Callable[[], None],
-        waiting: Callable[[], AbstractContextManager[None]],
-    ) -> tuple[list[tuple[Rollout, ...]], float, float]:
-        """The rollouts of this rank's prompts (every `size`-th, from its rank on), and the seconds."""
-        scoring, config, started = self.scoring, self.config, time.perf_counter()
-        mine = range(self.world.rank, len(chosen), self.world.size)
-        # The position in the step distinguishes groups of a problem that a small dataset repeats within one step.
-        seeds = [
-            [
-                completion_seed(config.seed, f"{purpose}-{p}", step, chosen[p].problem.id, g)
-                for g in range(config.group_size)
-            ]
-            for p in mine
-        ]
-        scored: dict[int, Future[list[Rollout]]] = {}
-        token_ids = [chosen[p].token_ids for p in mine]
-        for i, completions in self.engine.stream(token_ids, seeds, sampling_of(config), self.interruption):
-            check_finite(completions, f"step {step + 1}")
-            scored[i] = scoring.give(chosen[mine[i]], completions)
-            beat()
-        generated = time.perf_counter()
-        with waiting():
-            rollouts = [tuple(scored[i].result()) for i in range(len(mine))]
-        return rollouts, generated - started, time.perf_counter() - generated
 
     @property
     def scoring(self) -> ScoringThreads:

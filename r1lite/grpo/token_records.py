@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from r1lite.distributed.world import World
-from r1lite.grpo.measuring import measure_all
 from r1lite.grpo.minibatch import Index, Minibatch, RolloutBatch, every_completion
 from r1lite.model.out_of_memory import MicroBatchBudget
 from r1lite.model.policy import Policy
@@ -35,7 +34,7 @@ def measure(
         if micro_batch.old_logprobs is None:
             micro_batch.old_logprobs, micro_batch.old_entropy = policy(micro_batch.inputs, entropy=True)
 
-    out_of_memory = measure_all(every, measure_one, budget, world, step)
+    out_of_memory = every.measure(measure_one, budget, world, step)
     records: dict[Index, tuple[list[float], list[float]]] = {}
     for one in every.micro_batches:
         assert one.old_logprobs is not None

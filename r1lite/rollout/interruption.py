@@ -50,9 +50,9 @@ def stream(
     prompts: Sequence[Sequence[int]],
     seeds: Sequence[Sequence[int]],
     sampling: Sampling,
-    interruption: Interruption | None,
+    interruption: Interruption,
 ) -> Iterator[tuple[int, list[Completion]]]:
-    """As `engine.stream`, with interruptions unless `interruption` is None; yields each group when it is finished.
+    """As `engine.stream`, with interruptions; yields each group when it is finished.
 
     The phrase's tokens have log-probability 0, because no other token was possible. Tokens after the first
     `interruption.after` ones use a seed that is derived from the completion's own.
@@ -61,9 +61,6 @@ def stream(
         EngineError: from the engine; or its weights changed between the two parts of a completion, without
             `sampling.across_weights`.
     """
-    if interruption is None:
-        yield from engine.stream(prompts, seeds, sampling)
-        return
     opening = dataclasses.replace(sampling, max_tokens=interruption.after)
     waiting: list[tuple[int, list[Completion]]] = []
     for i, group in engine.stream(prompts, seeds, opening):

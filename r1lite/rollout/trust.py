@@ -19,6 +19,7 @@ from r1lite.rollout import (
     AdapterEngine,
     AdapterRefusedError,
     Call,
+    CompletionEngine,
     EngineError,
     RolloutEngine,
     Sampling,
@@ -110,7 +111,7 @@ class TrustedEngine:
     ) -> Iterator[tuple[int, list[Completion]]]:
         """As the engine's; `interrupted` ends thinking after a number of tokens (`rollout.interruption`)."""
         self.push(prompts)
-        yield from interruption.stream(self.engine, prompts, seeds, sampling, interrupted)
+        yield from _sampled(self.engine, prompts, seeds, sampling, interrupted)
         if prompts:
             self._recent = [list(prompt) for prompt in prompts[:2]]
 
@@ -135,7 +136,7 @@ class TrustedEngine:
         """
         engine = self.engine.servers if isinstance(self.engine, RelayedEngine) else self.engine
         sampling = dataclasses.replace(sampling, across_weights=True)
-        return interruption.stream(engine, prompts, seeds, sampling, interrupted)
+        return _sampled(engine, prompts, seeds, sampling, interrupted)
 
     def push(self, prompts: Sequence[Sequence[int]] = ()) -> None:
         """Sends the newest weights, and verifies them on recent prompts, or on `prompts`. Raises EngineError."""
@@ -251,3 +252,15 @@ class TrustedEngine:
 
     def close(self) -> None:
         self.engine.close()
+
+
+def _sampled(
+    engine: CompletionEngine,
+    prompts: Sequence[Sequence[int]],
+    seeds: Sequence[Sequence[int]],
+    sampling: Sampling,
+    interrupted: interruption.Interruption | None,
+) -> Iterator[tuple[int, list[Completion]]]:
+    if interrupted is None:
+        return engine.stream(prompts, seeds, sampling)
+    return interruption.stream(engine, prompts, seeds, sampling, interrupted)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-import r1lite.grpo.update
+import r1lite.grpo.objective
 from r1lite.cli import main
 from r1lite.run import checkpoint
 
@@ -132,14 +132,14 @@ def test_a_verifier_that_hangs(tiny_path, sums_path, tmp_path, forks):
 
 
 def test_an_update_that_is_not_finite_is_skipped(tiny_path, sums_path, tmp_path, monkeypatch):
-    loss, calls = r1lite.grpo.update.policy_loss, []
+    loss, calls = r1lite.grpo.objective.policy_loss, []
 
     def broken(*given):
         calls.append(1)
         made = loss(*given)
         return dataclasses.replace(made, values=made.values * math.nan) if len(calls) == 2 else made
 
-    monkeypatch.setattr(r1lite.grpo.update, "policy_loss", broken)
+    monkeypatch.setattr(r1lite.grpo.objective, "policy_loss", broken)
     out = tmp_path / "run"
     assert (
         main(arguments(out, tiny_path, sums_path, "--steps", "3", "--save-every", "1", "--keep-checkpoints", "9")) == 0
