@@ -162,11 +162,3 @@ def reinforce(logprobs: Tensor, advantages: Tensor) -> Tensor:
     Returns: [B, T].
     """
     return -by_token(advantages) * logprobs
-
-
-def clip_rates(
-    ratio: Tensor, advantages: Tensor, mask: Tensor, *, lowest: float, highest: float
-) -> tuple[Tensor, Tensor]:
-    """Numbers of tokens that a clip to [lowest, highest] holds back, ([], []): below with A < 0, above with A > 0."""
-    a = by_token(advantages)
-    return ((ratio < lowest) & (a < 0) & mask).sum(), ((ratio > highest) & (a > 0) & mask).sum()

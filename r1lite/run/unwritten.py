@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from r1lite.run import records
 from r1lite.run.run_dir import RunDir
-from r1lite.types import Group
 
 
 class Unwritten(RunDir):
@@ -21,32 +19,8 @@ class Unwritten(RunDir):
         self.bad_batches = None
         self.settings = {}
 
-    def close(self) -> None:
-        """Does nothing: there is no lock."""
-
-    def discard_if_empty(self) -> None:
+    def _nothing(self, *given: Any, **named: Any) -> None:
         """Does nothing: the main rank does this."""
 
-    def discard(self) -> None:
-        """Does nothing: the main rank does this."""
-
-    def rewrite_config(self, text: str) -> None:
-        """Does nothing: the main rank does this."""
-
-    def write_result(self, name: str, value: Any) -> None:
-        """Does nothing: the main rank does this."""
-
-    def append_metrics(self, record: dict[str, Any]) -> None:
-        """Does nothing: the main rank does this."""
-
-    def append_evaluation(self, record: dict[str, Any]) -> None:
-        """Does nothing: the main rank does this."""
-
-    def write_answers(self, step: int, answers: Iterable[Mapping[str, Any]]) -> None:
-        """Does nothing: the main rank does this."""
-
-    def write_rollouts(self, step: int, groups: Iterable[Group]) -> None:
-        """Does nothing: the main rank does this."""
-
-    def rewind(self, step: int) -> None:
-        """Does nothing: the main rank does this."""
+    close = discard_if_empty = discard = rewrite_config = write_result = _nothing
+    append_metrics = append_evaluation = write_answers = write_rollouts = rewind = _nothing

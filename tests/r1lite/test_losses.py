@@ -11,7 +11,7 @@ from r1lite.config import PPOConfig
 from r1lite.rl.aggregate import masked_mean, masked_sum
 from r1lite.rl.kl import kl_k3
 from r1lite.rl.logprobs import token_logprobs
-from r1lite.rl.losses import clip_rates, clipped_surrogate, policy_ratio
+from r1lite.rl.losses import clipped_surrogate, policy_ratio
 from r1lite.rl.passk import pass_at_k, wilson_interval
 from r1lite.rl.schedule import learning_rate
 
@@ -83,13 +83,6 @@ def test_masked_mean_ignores_what_stands_at_padding():
     assert float(masked_mean(values, mask)) == pytest.approx(7 / 3)
     with pytest.raises(ValueError, match="False everywhere"):
         masked_mean(values, torch.zeros_like(mask))
-
-
-def test_clip_rates():
-    ratio = torch.tensor([[0.5, 1.5, 1.0], [0.5, 1.5, 9.0]])
-    mask = torch.tensor([[True, True, True], [True, True, False]])
-    low, high = clip_rates(ratio, torch.tensor([1.0, -1.0]), mask, lowest=0.8, highest=1.2)
-    assert (int(low), int(high)) == (1, 1)
 
 
 def test_gradients_match_finite_differences():

@@ -630,13 +630,6 @@ def test_dpo_and_ipo_are_the_papers():
     assert float(preference.ipo(torch.tensor([5.0]), torch.tensor([0.0]), beta=0.1)) == 0  # a margin of 1 / (2 beta)
 
 
-def test_clip_rates_count_what_is_held_back():
-    ratio = torch.tensor([[0.5, 1.5, 1.0], [0.5, 1.5, 9.0]])
-    mask = torch.tensor([[True, True, True], [True, True, False]])
-    low, high = losses.clip_rates(ratio, torch.tensor([1.0, -1.0]), mask, lowest=0.8, highest=1.2)
-    assert (int(low), int(high)) == (1, 1)
-
-
 # --- entropy ---------------------------------------------------------------------------------------------------------
 
 
