@@ -15,24 +15,20 @@ real one: `--engine-untested` accepts that, and the canary compares the samples.
 from __future__ import annotations
 
 import operator
-import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from r1lite.errors import UserError
-from r1lite.rollout import AdapterRefusedError, EngineError, Sampling
+from r1lite.rollout import EngineError, Sampling
 from r1lite.rollout.client import Refused, Unreachable
 from r1lite.rollout.fleet import ServerEngine
-from r1lite.rollout.http_server import HELLO_S, QUICK_S, TOKEN, HTTPServer, why
-from r1lite.rollout.server import Sampled
+from r1lite.rollout.server import HELLO_S, QUICK_S, TOKEN, Sampled, Server, why
 from r1lite.rollout.vllm_calls import endings, special_tokens
 from r1lite.rollout.weight_files import Weights
 
 SOURCES = "0.5.23"  # the version whose sources define the calls and answers
-_TOKENS = "sglang:realtime_tokens_total"
 _RESERVED = 2  # tokens of the context that it does not use
 _FLUSH_S = 30  # limit for waiting until requests end, before its cache is emptied
 
@@ -83,13 +79,13 @@ def sampling_values(sampling: Sampling, eos: Sequence[int], special: dict[str, i
     }
 
 
-class SGLangServer(HTTPServer):
+class SGLangServer(Server):
     """An SGLang server, its state and its load."""
 
     software, launcher = "SGLang", "`python -m sglang.launch_server` (r1lite/rollout/README.md has the arguments)"
+    counters, probe = "sglang:realtime_tokens_total", "health_generate"  # answers once any token was computed
 
     def context_flag(self, tokens: int) -> str:
-        """As `Server.context_flag`."""
         return f"--context-length {tokens + _RESERVED}"
 
     def healthy(self, timeout_s: float = HELLO_S) -> bool:
@@ -110,26 +106,16 @@ class SGLangServer(HTTPServer):
         except (Unreachable, Refused):
             return False
 
-    def tokens(self, timeout_s: float) -> int | None:
-        """As `Server.tokens`: None for a server started without --enable-metrics.
-
-        Then /health_generate shows whether the scheduler works: it returns once any token was computed.
-        """
-        deadline = time.monotonic() + timeout_s
+    def metrics(self, timeout_s: float) -> str:
+        """As `Server.metrics`; empty for a server started without --enable-metrics."""
         try:
-            text = str(self._doctor.get("metrics", timeout_s=timeout_s))
+            return super().metrics(timeout_s)
         except Refused as error:
             if error.status != 404:
                 raise
-            text = ""
-        counts = [line.split()[-1] for line in text.splitlines() if line.startswith(_TOKENS)]
-        if counts:
-            return sum(int(float(count)) for count in counts)
-        self._doctor.get("health_generate", timeout_s=max(0.1, deadline - time.monotonic()))
-        return None
+            return ""
 
     def introduce(self, *, untested: bool) -> None:
-        """Queries the server's identity. Raises UserError if this code can't work with it."""
         try:
             info = self.client.get("server_info", timeout_s=QUICK_S)
             (model, *_) = self.client.get("v1/models", timeout_s=QUICK_S)["data"]
@@ -157,12 +143,6 @@ class SGLangServer(HTTPServer):
         self.version, self.model, self.context = version, name, room - _RESERVED
 
     def give(self, weights: Weights) -> None:
-        """Loads the weights of a folder.
-
-        Raises:
-            Unreachable: the server is gone, or was restarted meanwhile.
-            EngineError: it can't load the weights.
-        """
         folder, label = weights.folder, weights.label
         self._label = None  # not current until the end
         self.times_given += 1
@@ -192,16 +172,7 @@ class SGLangServer(HTTPServer):
             raise Unreachable(f"{self.url} was restarted while it loaded weights")
         self._label = label
 
-    def give_adapter(self, folder: Path) -> None:
-        """Raises AdapterRefusedError: SGLang gets complete weights only."""
-        raise AdapterRefusedError(f"{self.url}: SGLang is given complete weights only")
-
-    def has_adapter(self, name: str) -> bool:
-        """Always False."""
-        return False
-
     def forget(self) -> None:
-        """Empties the prefix cache. Raises Unreachable or Refused; EngineError if the cache was not emptied."""
         try:
             self.client.post(f"flush_cache?timeout={_FLUSH_S}", timeout_s=self.timeout_s)
         except Refused as error:
@@ -209,16 +180,10 @@ class SGLangServer(HTTPServer):
                 raise EngineError(f"{self.url} did not empty its prefix cache: {error}") from error
             raise
 
-    def digests(self) -> dict[str, str]:
-        """Empty: its checksums use another hash."""
-        return {}
-
     def is_current(self, label: str) -> bool:
-        """True if it holds these weights; False after a restart. Raises Unreachable, EngineError."""
         return self._label == label and self._is_label(self._held(), label)
 
     def complete(self, prompt: Sequence[int], seeds: Sequence[int], sampling: Sampling) -> list[Sampled]:
-        """A completion for each seed, in order. Raises Unreachable if it is gone, EngineError if it refuses."""
         values, label = sampling_values(sampling, self._eos, self._special), self._label
         body = {
             "input_ids": [list(prompt) for _ in seeds],
@@ -264,12 +229,8 @@ class SGLangServer(HTTPServer):
 
     def _held(self) -> str:
         """The name of its weights, as it reports."""
-        try:
+        with self._asked("which weights"):
             return str(self.client.get("model_info", timeout_s=self._patience_s)["weight_version"])
-        except Refused as error:
-            raise Unreachable(str(error)) from error
-        except (KeyError, TypeError) as error:
-            raise EngineError(f"{self.url} does not say which weights it holds: {why(error)}") from error
 
     def _ask(self, path: str, body: dict[str, Any]) -> None:
         """A call that changes its state. Raises Unreachable or Refused; EngineError if the answer reports a failure."""

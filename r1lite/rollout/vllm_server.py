@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import operator
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,16 +15,14 @@ from r1lite.rollout import AdapterRefusedError, EngineError, Sampling
 from r1lite.rollout.client import Refused, Unreachable
 from r1lite.rollout.continued import ABORTED
 from r1lite.rollout.fleet import ServerEngine
-from r1lite.rollout.http_server import HELLO_S, QUICK_S, HTTPServer, why
 from r1lite.rollout.senders import ExternalSender, GlooSender, Sender
-from r1lite.rollout.server import Sampled
+from r1lite.rollout.server import HELLO_S, QUICK_S, Sampled, Server, why
 from r1lite.rollout.vllm_calls import request_values, seed_runs, special_tokens
 from r1lite.rollout.vllm_support import TESTED, Installed, no_adapters, no_transport
 from r1lite.rollout.weight_files import Weights
 from r1lite.rollout.weight_memory import Snapshot, WeightMemory
 
 _STARTED = "process_start_time_seconds"
-_TOKENS = ("vllm:generation_tokens_total", "vllm:prompt_tokens_total")
 
 
 def vllm_fleet(
@@ -77,16 +74,16 @@ def vllm_fleet(
     return fleet
 
 
-class VLLMServer(HTTPServer):
+class VLLMServer(Server):
     """A vLLM server, its state and its load."""
 
     software, launcher = "vLLM", "`r1lite serve-engine`"
+    counters, probe = ("vllm:generation_tokens_total", "vllm:prompt_tokens_total"), "is_paused"
     sender: Sender | None = None  # of weights over a connection; None = weights are files
     _adapter: str | None = None  # name of the adapter in use
     _born: float | None = None  # start time of its process, for versions that can't name their weights
 
     def context_flag(self, tokens: int) -> str:
-        """As `Server.context_flag`."""
         return f"--context {tokens}"
 
     def healthy(self, timeout_s: float = HELLO_S) -> bool:
@@ -100,23 +97,12 @@ class VLLMServer(HTTPServer):
     def lives(self) -> bool:
         """True if its engine answers too; the HTTP process does not notice an engine that hangs."""
         try:
-            self._doctor.get("is_paused", timeout_s=self._patience_s)
+            self._doctor.get(self.probe, timeout_s=self._patience_s)
             return self.healthy(self._patience_s)
         except (Unreachable, Refused):
             return False
 
-    def tokens(self, timeout_s: float) -> int | None:
-        """As `Server.tokens`: None for a server started with --disable-log-stats."""
-        deadline = time.monotonic() + timeout_s
-        text = str(self._doctor.get("metrics", timeout_s=timeout_s))
-        counts = [line.split()[-1] for line in text.splitlines() if line.startswith(_TOKENS)]
-        if counts:
-            return sum(int(float(count)) for count in counts)
-        self._doctor.get("is_paused", timeout_s=max(0.1, deadline - time.monotonic()))
-        return None
-
     def introduce(self, *, untested: bool) -> None:
-        """Queries the server's identity. Raises UserError if this code can't work with it."""
         try:
             version = str(self.client.get("version", timeout_s=QUICK_S)["version"])
             (model, *_) = self.client.get("v1/models", timeout_s=QUICK_S)["data"]
@@ -142,22 +128,14 @@ class VLLMServer(HTTPServer):
 
     @property
     def bytes_sent(self) -> int:
-        """Bytes of weights sent over a connection."""
         return self.sender.bytes_sent if self.sender else 0
 
     def close(self) -> None:
-        """As `Server.close`."""
         super().close()
         if self.sender is not None:
             self.sender.close()
 
     def give(self, weights: Weights) -> None:
-        """Loads weights.
-
-        Raises:
-            Unreachable: the server is gone, or was restarted meanwhile.
-            EngineError: it can't load the weights.
-        """
         self._label = self._adapter = None  # not current until the end
         self.times_given += 1
         if weights.snapshot is None:
@@ -245,21 +223,15 @@ class VLLMServer(HTTPServer):
         self._adapter = name
 
     def has_adapter(self, name: str) -> bool:
-        """As `Server.has_adapter`. Raises Unreachable, EngineError."""
         return self._adapter == name and name in self._adapters()
 
     def _adapters(self) -> list[str]:
         """Names of the adapters of runs, as the server reports them."""
-        try:
+        with self._asked("which adapters"):
             models = self.client.get("v1/models", timeout_s=self._patience_s)["data"]
             return [name for model in models if (name := str(model["id"])).startswith("r1lite-")]
-        except Refused as error:
-            raise Unreachable(str(error)) from error
-        except (KeyError, TypeError) as error:
-            raise EngineError(f"{self.url} does not say which adapters it holds: {why(error)}") from error
 
     def forget(self) -> None:
-        """Empties the prefix cache. Raises Unreachable or Refused; EngineError if the cache was not emptied."""
         answer = self.client.post("reset_prefix_cache", timeout_s=self.timeout_s)
         if isinstance(answer, dict) and answer.get("success") is False:  # versions before 0.32 don't report it
             raise EngineError(f"{self.url} did not empty its prefix cache: other completions use it")
@@ -282,23 +254,17 @@ class VLLMServer(HTTPServer):
         return held if len(workers) == 1 else {}
 
     def is_current(self, label: str) -> bool:
-        """True if it holds these weights; False after a restart. Raises Unreachable, EngineError."""
         return self._label == label and self._holds(label, self._born)
 
     def _holds(self, label: str, born: float | None) -> bool:
         """As is_current(), by the server's own report."""
         if not Installed("vllm", self.version).knows_weight_versions:
             return self._process_start() == born
-        try:
+        with self._asked("which weights"):
             held = str(self.client.get("weight_info", timeout_s=self._patience_s)["weight_version"])
-        except Refused as error:
-            raise Unreachable(str(error)) from error
-        except (KeyError, TypeError) as error:
-            raise EngineError(f"{self.url} does not say which weights it holds: {why(error)}") from error
         return self._is_label(held, label)
 
     def complete(self, prompt: Sequence[int], seeds: Sequence[int], sampling: Sampling) -> list[Sampled]:
-        """A completion for each seed, in order. Raises Unreachable if it is gone, EngineError if it refuses."""
         values = request_values(sampling, self._eos, self._special)
         runs, ends = seed_runs(seeds, single=sampling.temperature == 0), {"stop", "length"}
         if sampling.across_weights:

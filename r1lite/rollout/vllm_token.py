@@ -11,7 +11,7 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from r1lite.rollout.http_server import TOKEN
+from r1lite.rollout.server import TOKEN
 
 GUARD = "r1lite.rollout.vllm_token.TokenGuard"  # the value for `--middleware`
 

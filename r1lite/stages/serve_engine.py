@@ -11,7 +11,7 @@ from r1lite.config.serve_engine import ServeEngineConfig
 from r1lite.errors import UserError
 from r1lite.hub.revisions import pinned, split
 from r1lite.nano import model_place
-from r1lite.rollout.http_server import TOKEN
+from r1lite.rollout.server import TOKEN
 from r1lite.rollout.vllm_plugin import backend
 from r1lite.rollout.vllm_sizes import need
 from r1lite.rollout.vllm_support import WORKER, adapter_settings, environment, no_adapters, no_transport, required

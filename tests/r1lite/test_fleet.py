@@ -124,7 +124,7 @@ def contract_case():
 @pytest.mark.parametrize("version", ["0.26.0", "0.32.0"])
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_happens_the_completions_are_the_same(seed, version, fakes, engine_of, sums, monkeypatch):
-    monkeypatch.setattr("r1lite.rollout.http_server._BUSY_S", 2.0)
+    monkeypatch.setattr("r1lite.rollout.server._BUSY_S", 2.0)
     draw, turn = random.Random(seed), threading.Lock()
     on, budget, done = [False], [60], []
 
@@ -199,7 +199,7 @@ def test_an_answer_that_does_not_come_is_asked_of_another(fault, fakes, engine_o
 
 
 def test_an_engine_that_hangs_behind_a_healthy_front_is_left_out(fakes, engine_of, sums, monkeypatch):
-    monkeypatch.setattr("r1lite.rollout.http_server._BUSY_S", 0.3)
+    monkeypatch.setattr("r1lite.rollout.server._BUSY_S", 0.3)
     stuck = fakes()
     engine = engine_of(stuck, fakes(), timeout_s=0.7)
     engine.load_weights(weights(1), version=1)

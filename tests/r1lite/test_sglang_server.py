@@ -19,7 +19,7 @@ from r1lite.errors import UserError
 from r1lite.rollout import EngineError, Sampling, eos_ids
 from r1lite.rollout.build import Request, start
 from r1lite.rollout.client import Client, Unreachable
-from r1lite.rollout.http_server import TOKEN
+from r1lite.rollout.server import TOKEN
 from r1lite.rollout.sglang_server import sampling_values, sglang_fleet
 
 
@@ -56,7 +56,7 @@ def contract_case():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_happens_the_completions_are_the_same(seed, servers, fleet, sums, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("r1lite.rollout.http_server._BUSY_S", 2.0)
+    monkeypatch.setattr("r1lite.rollout.server._BUSY_S", 2.0)
     draw, turn, on, done = random.Random(seed), threading.Lock(), [False], []
 
     def plan(path):

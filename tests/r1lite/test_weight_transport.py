@@ -301,7 +301,7 @@ def test_bytes_that_changed_on_the_way_are_noticed():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_whatever_happens_the_completions_are_the_same(seed, fakes, engine_of, monkeypatch):
-    monkeypatch.setattr("r1lite.rollout.http_server._BUSY_S", 2.0)
+    monkeypatch.setattr("r1lite.rollout.server._BUSY_S", 2.0)
     draw, turn, on, budget = random.Random(seed), threading.Lock(), [False], [30]
 
     def plan(path):
