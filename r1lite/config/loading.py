@@ -50,7 +50,7 @@ def load(
     """
     argv = list(argv)
     recipe = str(recipe_path(argv.pop(0))) if argv and not argv[0].startswith("-") else None
-    flags = _read_flags(config_class, _joined(argv, config_class.repeatable), prog)
+    flags = _read_flags(config_class, argv, prog)
     keys = _read_own(Path(recipe), config_class, flags) if recipe is not None else {}
     values = {**keys, **flags}
     return validated(config_class, {**values, **complete(values)}, flags=flags, recipe=recipe)
@@ -189,26 +189,6 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     return {str(key): value for key, value in keys.items()}
 
 
-def _joined(argv: Sequence[str], names: frozenset[str]) -> list[str]:
-    """The arguments, with repeated flags of these names merged into one flag with comma-separated values."""
-    found: list[str] = []
-    places: dict[str, int] = {}  # index of the flag's value in `found`
-    words = iter(argv)
-    for word in words:
-        flag, equals, value = word.partition("=")
-        name = flag.removeprefix("--").replace("-", "_")
-        if not flag.startswith("--") or name not in names:
-            found.append(word)
-            continue
-        value = value if equals else next(words, "")
-        if name in places:
-            found[places[name]] += f",{value}"
-        else:
-            found += [flag, value]
-            places[name] = len(found) - 1
-    return found
-
-
 def _read_flags(config_class: type[Section], argv: list[str], prog: str) -> dict[str, Any]:
     if not {"-h", "--help", "--help-all"}.isdisjoint(argv):
         print_help(config_class, prog, everything="--help-all" in argv)
@@ -221,7 +201,7 @@ def _read_flags(config_class: type[Section], argv: list[str], prog: str) -> dict
         name for name, field in config_class.model_fields.items() if typing.get_origin(field.annotation) is tuple
     ]
     with unguarded():  # tyro prints flags and their values in colours
-        return dict(tyro.cli(flags, args=_gathered(argv, several), prog=prog or None))
+        return dict(tyro.cli(flags, args=_gathered(argv, several, config_class.repeatable), prog=prog or None))
 
 
 def _of_flags(argv: Sequence[str], annotations: dict[str, Any]) -> dict[str, Any]:
@@ -292,19 +272,21 @@ def _title(section: type) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", section.__name__.removesuffix("Config")).lower().replace(" ", "_")
 
 
-def _gathered(argv: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Rewrites `--flag A --flag B` to `--flag A B` for flags with several values: tyro would keep only the last."""
-    flags = {f"--{name.replace('_', '-')}" for name in names} | {f"--{name}" for name in names}
+def _gathered(argv: Sequence[str], several: Sequence[str], joined: Set[str]) -> list[str]:
+    """Rewrites repeated flags, of which tyro would keep only the last: `--flag A --flag B` to `--flag A B`, or to
+    `--flag A,B` for the names in `joined`."""
     rest: list[str] = []
     values: dict[str, list[str]] = {}
     words = iter(argv)
     for word in words:
         flag, equals, value = word.partition("=")
-        if flag not in flags:
+        name = flag.removeprefix("--").replace("-", "_")
+        if not flag.startswith("--") or name not in {*several, *joined}:
             rest.append(word)
         else:
-            values.setdefault(flag, []).append(value if equals else next(words, ""))
-    return rest + [word for flag, given in values.items() for word in (flag, *given)]
+            values.setdefault(name, []).append(value if equals else next(words, ""))
+    gathered = {name: [",".join(given)] if name in joined else given for name, given in values.items()}
+    return rest + [word for name, given in gathered.items() for word in (f"--{name.replace('_', '-')}", *given)]
 
 
 def _without_none(annotation: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -167,7 +168,7 @@ def _credit_by_energy(rewards: Tensor, micro_batches: Sequence[RolloutBatch]) ->
             micro_batch.advantages[row, micro_batch.inputs.loss_mask[row]] = of_row[: len(energy)]
 
 
-def _of_completions(config: RLConfig, rewards: Tensor, groups: Sequence[Group], terms: Terms) -> Tensor:
+def _of_completions(config: Any, rewards: Tensor, groups: Sequence[Group], terms: Terms) -> Tensor:
     """[P, G] rewards (NaN = unscored) -> [P, G] advantages, by --advantage and --normalize-advantages."""
     lengths = torch.tensor([[r.completion.num_sampled for r in group.rollouts] for group in groups])
     names = [name for name in terms if name]

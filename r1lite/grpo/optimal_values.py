@@ -19,6 +19,7 @@ from r1lite.grpo import choice
 from r1lite.grpo.sampler import sampling_of
 from r1lite.rl.regression import optimal_value
 from r1lite.rl.sampling import completion_seed
+from r1lite.rollout import collect
 from r1lite.rollout.interruption import Interruption
 from r1lite.run.signals import StopSignal
 from r1lite.training.setup import Setup
@@ -81,7 +82,9 @@ def _sampled(
                 for p in asked
             ]
             with stop.interruptible(together=setup.engine.together):
-                groups = setup.engine.generate([p.token_ids for p in asked], seeds, sampling_of(config), interruption)
+                token_ids = [p.token_ids for p in asked]
+                stream = setup.engine.stream(token_ids, seeds, sampling_of(config), interruption)
+                groups = collect(len(asked), stream)
                 pairs = [
                     (p.problem, completion) for p, group in zip(asked, groups, strict=True) for completion in group
                 ]

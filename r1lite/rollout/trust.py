@@ -24,7 +24,6 @@ from r1lite.rollout import (
     RolloutEngine,
     Sampling,
     SpreadEngine,
-    collect,
     interruption,
 )
 from r1lite.rollout.canary import Canary
@@ -35,7 +34,7 @@ from verifiers import Completion
 Weights = Callable[[], Iterable[tuple[str, Tensor]]]  # called for each push and each comparison
 
 
-class TrustedEngine:
+class TrustedEngine(CompletionEngine):
     """Pushes new weights to an engine and verifies them before any sampling.
 
     A step begins with `push`: if the engine is dead, the previous step is complete and can be saved.
@@ -92,15 +91,6 @@ class TrustedEngine:
         """Sets the policy of the check, once the model is sharded and only this policy's forward pass works."""
         if self.canary is not None:
             self.canary.policy = policy
-
-    def generate(
-        self,
-        prompts: Sequence[Sequence[int]],
-        seeds: Sequence[Sequence[int]],
-        sampling: Sampling,
-        interrupted: interruption.Interruption | None = None,
-    ) -> list[list[Completion]]:
-        return collect(len(prompts), self.stream(prompts, seeds, sampling, interrupted))
 
     def stream(
         self,

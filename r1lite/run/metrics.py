@@ -411,16 +411,6 @@ OTHER_KEYS = {
 }
 # Reasons of the built-in verifiers that go with a full score.
 RIGHT = {"ok", "equal", "match", "valid", "right", "AC"}
-_UNITS = {
-    "": "",
-    "share": "share",
-    "count": "",
-    "tokens": "tokens",
-    "nats": "nats",
-    "s": "s",
-    "MB": "MB",
-    "steps": "steps",
-}
 
 
 def columns() -> list[Metric]:
@@ -433,5 +423,6 @@ def columns() -> list[Metric]:
 def docs_table() -> str:
     """Returns the table of metrics in r1lite/rl/README.md."""
     rows = [f"| `{name}` | | {means} |" for name, means in OTHER_KEYS.items()]
-    rows += [f"| `{one.name}` | {_UNITS[one.unit]} | {one.means} |" for one in METRICS if not one.derived]
+    units = {one.name: "" if one.unit == "count" else one.unit for one in METRICS}
+    rows += [f"| `{one.name}` | {units[one.name]} | {one.means} |" for one in METRICS if not one.derived]
     return "\n".join(["| name | unit | meaning |", "| --- | --- | --- |", *rows])
