@@ -43,6 +43,7 @@ _ODD = 4.0  # above it, a cause is looked for
 _WRONG = 16.0  # above it, the run stops
 _LEAST = {torch.float32: 1e-5, torch.bfloat16: 0.03, torch.float16: 0.006}  # nats that always count as usual
 _UNMOVED = 0.1  # share of the trainer's movement that counts as none, if rounding may be as large as the movement
+_STALE = "the prefix cache, which still held keys and values of other weights"
 _TOKENS = 4  # fewest common tokens for a comparison of movements
 
 
@@ -71,6 +72,30 @@ class _Look:
         one = self.completions[index]
         ours, theirs = (torch.tensor(v, dtype=torch.float64) for v in (one.logprobs, self.expected[index]))
         return one.token_ids, ours, theirs
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The engine of a check, and what it was given."""
+
+    engine: RolloutEngine
+    version: int
+    adapter: Adapter | None
+    compare: Callable[[], int | None]
+
+    def send_adapter(self, *, base_too: bool) -> bool:
+        """Sends the adapter again; False if the engine was given complete weights."""
+        if self.adapter is None or not isinstance(self.engine, AdapterEngine):
+            return False
+        self.engine.load_adapter(self.adapter, version=self.version, base_too=base_too)
+        return True
+
+    def forget(self) -> bool:
+        """Empties the prefix cache; False if the engine has none."""
+        forget = getattr(self.engine, "forget", None)
+        if forget is not None:
+            forget()
+        return forget is not None
 
 
 class Canary:
@@ -126,26 +151,18 @@ class Canary:
             EngineError: the difference is above the tolerance, or a suspicion was confirmed; the message names the
                 cause.
         """
-        worst = 0.0
+        worst, held = 0.0, _Held(engine, version, adapter, compare)
         for url in getattr(engine, "urls", [""]):
             with engine.at(url) if url else contextlib.nullcontext():  # type: ignore[attr-defined]
-                worst = max(worst, self._check(engine, prompts, version, url, adapter, compare))
+                worst = max(worst, self._check(held, prompts, url))
         self._usual = max(self._usual or 0.0, worst)  # over all servers
         return worst
 
-    def _check(
-        self,
-        engine: RolloutEngine,
-        prompts: Sequence[Sequence[int]],
-        version: int,
-        url: str,
-        adapter: Adapter | None,
-        compare: Callable[[], int | None],
-    ) -> float:
-        before = self._before.get(url)
+    def _check(self, held: _Held, prompts: Sequence[Sequence[int]], url: str) -> float:
+        version, before = held.version, self._before.get(url)
         asked = [*(before.prompts[-1:] if before else []), *prompts]
         chosen = [list(prompt) for prompt in dict.fromkeys(tuple(prompt) for prompt in asked)][:_SEQUENCES]
-        look = self._look(engine, chosen)
+        look = self._look(held.engine, chosen)
         stamped = {completion.policy_version for completion in look.completions}
         if stamped != {version}:
             raise EngineError(f"the engine stamps version {sorted(stamped)} on completions of version {version}")
@@ -157,13 +174,13 @@ class Canary:
                 f"{version}: the log-probability of token {reading.token + 1} of canary {reading.sequence + 1} is "
                 f"{reading.engine:.4f} there and {reading.trainer:.4f} here, {reading.difference:.3g} nats apart (at "
                 f"most {self.tolerance:.2g} allowed in {str(self.policy.dtype).removeprefix('torch.')}). What differs: "
-                f"{self._name_the_cause(engine, look, version, adapter, compare)}"
+                f"{self._name_the_cause(held, look)}"
             )
         stays = before is not None and self._stays(before, look)
         usual = max(self._usual or 0.0, _LEAST[self.policy.dtype] / 10)
         odd = self._usual is not None and reading.difference > _ODD * usual
         if stays or odd:
-            cause = self._confirmed(engine, before if stays else None, look, version, adapter, compare)
+            cause = self._confirmed(held, before if stays else None, look)
             if cause is not None:
                 seen = (
                     "is closer to the previous weights than to the trainer's"
@@ -190,15 +207,7 @@ class Canary:
         share = 1.0 if moved > _ODD * rounding else _UNMOVED
         return stayed < share * followed
 
-    def _confirmed(
-        self,
-        engine: RolloutEngine,
-        before: _Look | None,
-        look: _Look,
-        version: int,
-        adapter: Adapter | None,
-        compare: Callable[[], int | None],
-    ) -> str | None:
+    def _confirmed(self, held: _Held, before: _Look | None, look: _Look) -> str | None:
         """The cause, if a repair helps; None if the difference is rounding, or if the weights hardly moved.
 
         Args:
@@ -207,24 +216,19 @@ class Canary:
 
         def helped() -> bool:
             # Twice: the first time, prompts are computed again and round differently than cached ones.
-            again = [self._look(engine, look.prompts) for _ in range(2)]
+            again = [self._look(held.engine, look.prompts) for _ in range(2)]
             if before is not None:
                 return not any(self._stays(before, one) for one in again)
             return all(one.reading.difference < _GAIN * look.reading.difference for one in again)
 
-        forget = getattr(engine, "forget", None)
-        if forget is not None:
-            forget()
-            if helped():
-                return "the prefix cache, which still held keys and values of other weights"
+        if held.forget() and helped():
+            return _STALE
         try:
-            compare()
+            held.compare()
         except EngineError as error:
             return str(error)
-        if adapter is not None and isinstance(engine, AdapterEngine):
-            engine.load_adapter(adapter, version=version, base_too=True)
-        else:
-            engine.load_weights(whole_weights(merged_weights(self.policy.model)), version=version)
+        if not held.send_adapter(base_too=True):
+            held.engine.load_weights(whole_weights(merged_weights(self.policy.model)), version=held.version)
         return "weights: with all of them sent again, both agree" if helped() else None
 
     def _look(self, engine: RolloutEngine, prompts: list[list[int]]) -> _Look:
@@ -239,42 +243,32 @@ class Canary:
         asked = (prompts, seeds) if self.world.is_main else ([], [])
         return self.world.broadcast_object([group[0] for group in engine.generate(*asked, sampling)])
 
-    def _name_the_cause(
-        self,
-        engine: RolloutEngine,
-        look: _Look,
-        version: int,
-        adapter: Adapter | None,
-        compare: Callable[[], int | None],
-    ) -> str:
+    def _name_the_cause(self, held: _Held, look: _Look) -> str:
         """Names the cause, by repairing one suspect after another. The run stops in any case."""
-        prompts, reading = look.prompts, look.reading
+        engine, prompts, before = held.engine, look.prompts, look.reading.difference
         if any_other := self._other_temperature(look):
             return (
                 f"the temperature: the engine's values are those of {any_other:g}, not of {self.policy.temperature:g}"
             )
-        forget = getattr(engine, "forget", None)
-        if forget is not None:
-            forget()
-            if self._difference(engine, prompts) <= self.tolerance:
-                return "the prefix cache, which still held keys and values of other weights"
+        if held.forget() and self._difference(engine, prompts) <= self.tolerance:
+            return _STALE
         try:
-            proven = compare()
+            proven = held.compare()
         except EngineError as error:
             return str(error)
-        if adapter is not None and isinstance(engine, AdapterEngine):
-            for base_too, part in ((False, "the adapter"), (True, "the base weights")):
-                engine.load_adapter(adapter, version=version, base_too=base_too)
-                if (after := self._difference(engine, prompts)) <= self.tolerance:
-                    return f"{part}: sent again, both agree"
-            return f"the model itself: with adapter and weights sent again, {after:.3g} nats remain{_held(proven)}"
-        weights = dict(merged_weights(self.policy.model))
-        mended = []
-        before = reading.difference
+        remain = f", with {proven} tensors that have the trainer's bytes" if proven else ""
+        if held.send_adapter(base_too=False):
+            if self._difference(engine, prompts) <= self.tolerance:
+                return "the adapter: sent again, both agree"
+            held.send_adapter(base_too=True)
+            if (after := self._difference(engine, prompts)) <= self.tolerance:
+                return "the base weights: sent again, both agree"
+            return f"the model itself: with adapter and weights sent again, {after:.3g} nats remain{remain}"
+        weights, mended = dict(merged_weights(self.policy.model)), []
         takes_parts = getattr(engine, "takes_parts", True)
         groups = _groups(list(weights)) if takes_parts else {"of the whole model": list(weights)}
         for name, names in groups.items():
-            engine.load_weights(whole_weights((weight, weights[weight]) for weight in names), version=version)
+            engine.load_weights(whole_weights((weight, weights[weight]) for weight in names), version=held.version)
             after = self._difference(engine, prompts)
             if after <= self.tolerance or after < _GAIN * before:
                 mended.append(name)
@@ -286,7 +280,7 @@ class Canary:
         return (
             f"all weights or the model itself: with all sent again one by one, {before:.3g} nats remain"
             + (f" after {', '.join(mended)}" if mended else "")
-            + _held(proven)
+            + remain
         )
 
     def _difference(self, engine: RolloutEngine, prompts: list[list[int]]) -> float:
@@ -316,10 +310,6 @@ def _furthest(expected: Sequence[Sequence[float]], completions: Sequence[Complet
                 difference = difference if difference == difference else torch.inf
                 worst = Reading(difference, i, t, theirs, ours)
     return worst
-
-
-def _held(proven: int | None) -> str:
-    return f", with {proven} tensors that have the trainer's bytes" if proven else ""
 
 
 def trainer_logprobs(
