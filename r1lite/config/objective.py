@@ -143,6 +143,11 @@ class ObjectiveConfig(Section):
         """True if the objective needs a reference model."""
         return self.kl_coef > 0 or self.loss == "a_star"
 
+    @property
+    def moves_reference(self) -> bool:
+        """True if the reference is replaced by the policy, or follows it."""
+        return self.reference_refresh_steps > 0 or self.reference_decay < 1
+
     @model_validator(mode="after")
     def _no_contradictions(self) -> ObjectiveConfig:
         if wrong := list(self._contradictions()):

@@ -193,7 +193,7 @@ class GRPOConfig(RLConfig):
             )
         if self.advantage != "pass_at_k" and self.advantage_k != type(self).model_fields["advantage_k"].default:
             yield "--advantage-k has no effect without --advantage pass_at_k"
-        if self.value_samples > 0 and (self.reference_refresh_steps > 0 or self.reference_decay < 1):
+        if self.value_samples > 0 and self.moves_reference:
             yield (
                 f"--value-samples {self.value_samples} are sampled from the initial reference, which "
                 "--reference-refresh-steps and --reference-decay replace; use 0, which takes the group's own rewards"

@@ -179,7 +179,7 @@ def write_problems(index: Index, folder: Path) -> dict[str, Any]:
                 "num_unscored": num_rows - n,
                 "pass_rate": rate,
                 "pass_rate_interval": wilson_interval(c, n) if n else None,
-                "pass_at": {str(k): pass_at_k(n, c, k) for k in _powers(n)},
+                "pass_at": {str(1 << i): pass_at_k(n, c, 1 << i) for i in range(n.bit_length())},
                 "num_kept": kept,
             }
             file.write(as_line(row) + "\n")
@@ -190,7 +190,3 @@ def write_problems(index: Index, folder: Path) -> dict[str, Any]:
                 names = ["never solved", "always solved", "up to 1/4", "up to 1/2", "up to 3/4", "up to 1"]
                 histogram[names[edges.index(True)]] += 1
     return {"problems": count, "problems_unscored": unscored, "pass_rates": histogram}
-
-
-def _powers(n: int) -> list[int]:
-    return [1 << k for k in range(n.bit_length())]

@@ -179,7 +179,9 @@ def summarize(solved: Sequence[Solved], scorer: Scorer, *, k: int, votes: int | 
     return {
         **_rate("pass_at_1", [float(bool(answer.correct)) for answer in judged]),
         **_rate("pass_at_k", passes[k]),
-        **_rate("maj_at_k", [maj_at_k(one, scorer, votes) for one in sampled] if _can_vote(scorer, votes) else []),
+        **_rate(
+            "maj_at_k", [maj_at_k(one, scorer, votes) for one in sampled] if votes > 1 and scorer.vote != "none" else []
+        ),
         **_rate("sampled_accuracy", [sum(one.scored) / len(one.scored) for one in sampled]),
         "k": k,
         "votes": votes,
@@ -228,10 +230,6 @@ def _answer(completion: Completion, mark: Mark) -> Answer:
         mark.detail,
         mark.span,
     )
-
-
-def _can_vote(scorer: Scorer, votes: int) -> bool:
-    return votes > 1 and scorer.vote != "none"
 
 
 def _rate(name: str, values: Sequence[float]) -> dict[str, Any]:

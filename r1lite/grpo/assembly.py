@@ -85,8 +85,8 @@ def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
 def _reference(config: RLConfig, policy: Policy, *, sharing: bool) -> Policy | None:
     if not config.has_reference:
         return None
-    moves = config.reference_refresh_steps > 0 or config.reference_decay < 1
-    return policy.before_adapter() if config.lora_rank and not moves else policy.frozen_copy(sharing=sharing)
+    alone = config.lora_rank and not config.moves_reference
+    return policy.before_adapter() if alone else policy.frozen_copy(sharing=sharing)
 
 
 def _interruption(config: RLConfig, setup: Setup) -> Interruption | None:

@@ -143,7 +143,7 @@ class PolicyLearner:
             "entropy_coef": self.entropy_coef,
             "micro_batch_tokens": self.budget.tokens,
             "critic": None if self.critic is None else self.critic.state_dict(),
-            "reference": self.reference.model.state_dict() if self.reference and self._reference_moves else None,
+            "reference": self.reference.model.state_dict() if self.reference and self.config.moves_reference else None,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -336,10 +336,6 @@ class PolicyLearner:
             self.critic.update(step)
 
     # --- state that changes between steps ----------------------------------------------------------------------------
-
-    @property
-    def _reference_moves(self) -> bool:
-        return self.config.reference_refresh_steps > 0 or self.config.reference_decay < 1
 
     @torch.no_grad()
     def _move_reference(self, step: int) -> None:

@@ -5,7 +5,6 @@ A step depends only on its number, the weights and the optimizer's state, so a r
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -199,7 +198,7 @@ class PreferenceTraining:
     def rewards(self, rows: Sequence[tuple[int, ...]]) -> Tensor:
         """Raw rewards, [N] float32, or float64 for a float64 model."""
         ids, mask = padded(rows, self.pad_id, self.model.device)
-        with self._autocast():
+        with torch.autocast(self.model.device.type, dtype=self.dtype, enabled=self.dtype != torch.float32):
             logits = self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits
         return logits[:, 0].to(torch.promote_types(logits.dtype, torch.float32))  # type: ignore[no-any-return]
 
@@ -300,11 +299,6 @@ class PreferenceTraining:
         order = list(range(len(self.train)))
         random.Random(f"{self.config.seed}-{epoch}").shuffle(order)
         return order[place * self.config.batch_pairs : (place + 1) * self.config.batch_pairs]
-
-    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
-        if self.dtype == torch.float32:
-            return contextlib.nullcontext()
-        return torch.autocast(self.model.device.type, dtype=self.dtype)
 
 
 def _micro_batches(batch: Sequence[Example], max_tokens: int) -> list[_MicroBatch]:

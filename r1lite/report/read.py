@@ -71,7 +71,7 @@ def read_run(path: Path, name: str | None = None) -> Run:
         record=record,
         summary=summary,
         evaluations=[{**evaluation, "step": step} for step, evaluation in found if evaluation],
-        findings=_findings(record),
+        findings=[asdict(finding) for finding in diagnose(record)] if record.metrics else [],
         environment=environment,
         reasons=_reasons(path),
     )
@@ -83,10 +83,6 @@ def command_of(run: Run) -> str:
     if not isinstance(argv, list) or not argv:
         return ""
     return shlex.join([Path(str(argv[0])).name, *map(str, argv[1:])])
-
-
-def _findings(record: Record) -> list[dict[str, str]]:
-    return [asdict(finding) for finding in diagnose(record)] if record.metrics else []
 
 
 def _reasons(path: Path) -> list[tuple[int, dict[str, dict[str, int]]]]:

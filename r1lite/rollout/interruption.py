@@ -83,7 +83,8 @@ def stream(
             len(wanted),
             engine.stream(
                 [[*prompts[waiting[n][0]], *waiting[n][1][g].token_ids, *phrase] for n, g in wanted],
-                [[_next_seed(seeds[waiting[n][0]][g])] for n, g in wanted],
+                # Another stream, because the first one's numbers are used up.
+                [[completion_seed(seeds[waiting[n][0]][g], "after the interruption", 0, "", 0)] for n, g in wanted],
                 rest,
             ),
         )
@@ -100,8 +101,3 @@ def stream(
 
 def _goes_on(completion: Completion, opening: Sampling) -> bool:
     return completion.finish_reason == "length" and len(completion.token_ids) == opening.max_tokens
-
-
-def _next_seed(seed: int) -> int:
-    """A seed of another stream, because the first one's numbers are used up."""
-    return completion_seed(seed, "after the interruption", 0, "", 0)

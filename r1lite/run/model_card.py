@@ -91,7 +91,7 @@ def model_card(run: Path, config: Section, step: int, steps: int, *, after: Mapp
     parts.append(
         f"## Settings\n\nSeed {seed}. Settings that differ from `r1lite {stage}`'s defaults:\n\n{_settings(config)}"
     )
-    parts.append(f"## Made with\n\n{_versions(about)}")
+    parts.append("## Made with\n\n" + table(("what", "version"), list(_versioned(about))))
     known = (
         f"The licence named above comes from the card of {code(base)}; the licence of the training data may add to it."
         if license_
@@ -186,13 +186,9 @@ def _settings(config: Section) -> str:
     body = [
         [code(key), code(json.dumps(_public(value), ensure_ascii=False) if value is not None else "none")]
         for key, value in values.items()
-        if not key.startswith("stall_") and value != _default(fields[key])
+        if not key.startswith("stall_") and value != fields[key].get_default(call_default_factory=True)
     ]
     return table(("setting", "value"), body) if body else "Nothing."
-
-
-def _default(field: Any) -> Any:
-    return field.get_default(call_default_factory=True)
 
 
 def _public(value: Any) -> Any:
@@ -202,10 +198,6 @@ def _public(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _public(one) for key, one in value.items()}
     return [_public(one) for one in value] if isinstance(value, list) else value
-
-
-def _versions(about: Mapping[str, Any]) -> str:
-    return table(("what", "version"), list(_versioned(about)))
 
 
 def _versioned(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -93,8 +93,9 @@ class RunDir:
             self._check(resume)  # again, under the lock: another process may have written in between
             if not resume:
                 self._clear()
-            for folder in (path, *(other for other in path.iterdir() if other.is_dir() and not _is_run(other))):
-                clear_parts(folder)
+            for folder in (path, *filter(Path.is_dir, path.iterdir())):
+                if folder == path or not (folder / _LOCK).exists():  # the other is a run itself
+                    clear_parts(folder)
         except BaseException:
             self.close()
             raise
@@ -367,10 +368,6 @@ def read_records(path: Path) -> list[dict[str, Any]]:
             break
         found.append(record)
     return found
-
-
-def _is_run(folder: Path) -> bool:
-    return (folder / _LOCK).exists()
 
 
 def _append(path: Path, record: dict[str, Any]) -> None:

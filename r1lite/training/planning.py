@@ -98,8 +98,7 @@ class Plan:
         with self._shapes:
             if config.lora_rank:
                 _adapt(self.model, config)
-            moves = config.reference_refresh_steps > 0 or config.reference_decay < 1
-            if config.has_reference and (moves or not config.lora_rank):
+            if config.has_reference and (config.moves_reference or not config.lora_rank):
                 self.others.append(self._made().requires_grad_(False))
             if isinstance(config, PPOConfig) and config.critic == "own":
                 critic = self._made()
