@@ -201,7 +201,7 @@ def _read_flags(config_class: type[Section], argv: list[str], prog: str) -> dict
         name for name, field in config_class.model_fields.items() if typing.get_origin(field.annotation) is tuple
     ]
     with unguarded():  # tyro prints flags and their values in colours
-        return dict(tyro.cli(flags, args=_gathered(argv, several, config_class.repeatable), prog=prog or None))
+        return dict(tyro.cli(flags, args=_with_repeated(argv, several, config_class.repeatable), prog=prog or None))
 
 
 def _of_flags(argv: Sequence[str], annotations: dict[str, Any]) -> dict[str, Any]:
@@ -272,7 +272,7 @@ def _title(section: type) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", section.__name__.removesuffix("Config")).lower().replace(" ", "_")
 
 
-def _gathered(argv: Sequence[str], several: Sequence[str], joined: Set[str]) -> list[str]:
+def _with_repeated(argv: Sequence[str], several: Sequence[str], joined: Set[str]) -> list[str]:
     """Rewrites repeated flags, of which tyro would keep only the last: `--flag A --flag B` to `--flag A B`, or to
     `--flag A,B` for the names in `joined`."""
     rest: list[str] = []
@@ -285,8 +285,8 @@ def _gathered(argv: Sequence[str], several: Sequence[str], joined: Set[str]) -> 
             rest.append(word)
         else:
             values.setdefault(name, []).append(value if equals else next(words, ""))
-    gathered = {name: [",".join(given)] if name in joined else given for name, given in values.items()}
-    return rest + [word for name, given in gathered.items() for word in (f"--{name.replace('_', '-')}", *given)]
+    found = {name: [",".join(given)] if name in joined else given for name, given in values.items()}
+    return rest + [word for name, given in found.items() for word in (f"--{name.replace('_', '-')}", *given)]
 
 
 def _without_none(annotation: Any) -> Any:

@@ -16,12 +16,12 @@ from r1lite.curation.curate import CARD, MANIFEST, WORK, Curated, curate
 from r1lite.curation.emit import PAIRS
 from r1lite.curation.hub import push
 from r1lite.curation.on_ray import open_nodes
+from r1lite.curation.opening import open_source
 from r1lite.curation.passes import Open
 from r1lite.curation.planning import evaluation_sets, make_plan, task_of, version_warnings
 from r1lite.curation.rewrite import FOLDER as REWRITTEN
 from r1lite.curation.rewrite import Rewrite, Rewriter, rewrite_all
 from r1lite.curation.scan import Plan
-from r1lite.curation.sources import open_source
 from r1lite.curation.workers import open_workers
 from r1lite.errors import UserError
 from r1lite.report import report_at_end

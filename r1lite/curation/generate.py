@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 
 from r1lite.config import CurationConfig
 from r1lite.curation.finish import Rewriting, done_already, finish, with_absolute_paths
+from r1lite.curation.opening import SAMPLES, model_hash, open_source, write_about
 from r1lite.curation.planning import checked, evaluation_sets, make_plan, refuse_training_set
 from r1lite.curation.rows import Provenance, problem_columns
-from r1lite.curation.sources import SAMPLES, Source, model_hash, open_source, write_about
+from r1lite.curation.sources import Source
 from r1lite.errors import UserError
 from r1lite.rl.sampling import completion_seed
 from r1lite.rollout import Sampling, each

@@ -12,7 +12,7 @@ from typing import Any
 
 from r1lite.errors import UserError
 from r1lite.run.metrics import BY_NAME, OTHER_KEYS
-from r1lite.run.run_dir import read_records
+from r1lite.run.records import read_records
 from verifiers.yaml_text import read_yaml
 
 _WINDOW = 10  # steps, at most; a quarter of a short run

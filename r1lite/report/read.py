@@ -14,7 +14,7 @@ from r1lite.doctor import Record, diagnose
 from r1lite.doctor import read as read_record
 from r1lite.run.environment import read_environment
 from r1lite.run.files import json_or_empty
-from r1lite.run.run_dir import read_records
+from r1lite.run.records import read_records
 
 _LOCK = ".lock"
 _OWN = ("seed", "out", "threads", "quiet", "verbose")  # settings that don't affect results

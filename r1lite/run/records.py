@@ -1,11 +1,12 @@
-"""Sizes and digests of everything that a run has recorded by the step of a checkpoint.
+"""The records of a run, and sizes and digests of everything that it has recorded by the step of a checkpoint.
 
-They are part of the checkpoint's manifest, so both appear in one rename. A resumed run compares them with its files, to
-notice lines from before the checkpoint that were lost.
+Sizes and digests are part of the checkpoint's manifest, so both appear in one rename. A resumed run compares them with
+its files, to notice lines from before the checkpoint that were lost.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,22 @@ _GROWING = ("metrics.jsonl", "evaluations.jsonl")
 _WHOLE = ("eval_before.json", "reward.json")
 ROLLOUTS = "rollouts"
 Digests = dict[str, tuple[int, str]]  # (bytes, SHA-256) by the name of a file
+
+
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """Returns the lines of a JSONL file; none if it does not exist. A truncated last line is dropped."""
+    if not path.exists():
+        return []
+    found = []
+    for line in path.read_bytes().split(b"\n")[:-1]:
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):  # damaged by a crash of the machine: later lines can't be trusted either
+            break
+        if not isinstance(record, dict) or not isinstance(record.get("step"), int):
+            break
+        found.append(record)
+    return found
 
 
 def take(folder: Path, rollouts: Digests, settings: Mapping[str, Any]) -> dict[str, Any]:

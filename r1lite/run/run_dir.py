@@ -224,7 +224,7 @@ class RunDir:
 
     def metrics(self) -> list[dict[str, Any]]:
         """Returns the lines of metrics.jsonl so far; a truncated last line is dropped."""
-        return read_records(self.path / "metrics.jsonl")
+        return records.read_records(self.path / "metrics.jsonl")
 
     def append_evaluation(self, record: dict[str, Any]) -> None:
         """Adds one line to evaluations.jsonl."""
@@ -232,7 +232,7 @@ class RunDir:
 
     def evaluations(self) -> list[dict[str, Any]]:
         """Returns the lines of evaluations.jsonl so far; a truncated last line is dropped."""
-        return read_records(self.path / "evaluations.jsonl")
+        return records.read_records(self.path / "evaluations.jsonl")
 
     def write_answers(self, step: int, answers: Iterable[Mapping[str, Any]]) -> None:
         """Stores the answers to the test problems by the weights after `step` steps."""
@@ -277,7 +277,7 @@ class RunDir:
         """Removes the records of steps after `step`, which are about to be repeated."""
         for path in (self.path / "metrics.jsonl", self.path / "evaluations.jsonl"):
             if path.exists():
-                kept = [line for line in read_records(path) if line["step"] <= step]
+                kept = [line for line in records.read_records(path) if line["step"] <= step]
                 write_text(path, "".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in kept))
         self._digests = {}
         answers = (self.path / _ANSWERS).glob("step-*.jsonl.gz")
@@ -352,22 +352,6 @@ def check_begun(path: Path) -> None:
     if not (path / _CONFIG).exists():
         raise UserError(f"--resume: {path} holds no run yet (no {_CONFIG}); use the same command without --resume")
     environment.check_schema(path)
-
-
-def read_records(path: Path) -> list[dict[str, Any]]:
-    """Returns the lines of a JSONL file; none if it does not exist. A truncated last line is dropped."""
-    if not path.exists():
-        return []
-    found = []
-    for line in path.read_bytes().split(b"\n")[:-1]:
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):  # damaged by a crash of the machine: later lines can't be trusted either
-            break
-        if not isinstance(record, dict) or not isinstance(record.get("step"), int):
-            break
-        found.append(record)
-    return found
 
 
 def _append(path: Path, record: dict[str, Any]) -> None:

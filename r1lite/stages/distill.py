@@ -9,7 +9,7 @@ from typing import Any
 from r1lite.config import DistillConfig
 from r1lite.config.distill import SHAPED
 from r1lite.curation.generate import run_on_samples
-from r1lite.curation.sources import model_hash
+from r1lite.curation.opening import model_hash
 from r1lite.errors import UserError
 from r1lite.model.policy import Policy
 from r1lite.run.signals import StopSignal

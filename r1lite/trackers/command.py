@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from r1lite.errors import RunError, UserError
-from r1lite.run.run_dir import read_records
+from r1lite.run.records import read_records
 from r1lite.trackers import TRACKERS, check
 from r1lite.trackers.sender import Sender
 
