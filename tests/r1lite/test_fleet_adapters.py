@@ -61,8 +61,8 @@ def fakes():
 
 @pytest.fixture
 def engine_of(tmp_path, monkeypatch):
-    monkeypatch.setattr("r1lite.rollout.fleet._LOOK_EVERY_S", 0.05)
-    monkeypatch.setattr("r1lite.rollout.fleet._POLL_S", 0.02)
+    monkeypatch.setattr("r1lite.rollout.servers._LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr("r1lite.rollout.servers._POLL_S", 0.02)
     made = []
 
     def engine(*servers, **settings):

@@ -266,7 +266,7 @@ def test_a_server_that_dies_is_left_out(fakes, engine_of):
 
 
 def test_a_server_that_comes_back_gets_the_weights_before_it_serves(fakes, engine_of, monkeypatch):
-    monkeypatch.setattr("r1lite.rollout.fleet._LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr("r1lite.rollout.servers._LOOK_EVERY_S", 0.0)
     first, second = fakes(), fakes()
     engine = engine_of(first, second)
     engine.load_weights(WEIGHTS.items(), version=1)
@@ -425,7 +425,7 @@ def test_every_server_can_be_asked_alone(fakes, engine_of):
 
 
 def test_a_server_that_comes_back_as_another_stops_the_run(fakes, engine_of, monkeypatch):
-    monkeypatch.setattr("r1lite.rollout.fleet._LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr("r1lite.rollout.servers._LOOK_EVERY_S", 0.0)
     first, second = fakes(), fakes()
     engine = engine_of(first, second)
     engine.load_weights(WEIGHTS.items(), version=1)

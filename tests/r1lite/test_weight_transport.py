@@ -36,8 +36,8 @@ def weights(version, shapes=SHAPES):
 
 @pytest.fixture(autouse=True)
 def quick_looks(monkeypatch):
-    monkeypatch.setattr("r1lite.rollout.fleet._LOOK_EVERY_S", 0.05)
-    monkeypatch.setattr("r1lite.rollout.fleet._POLL_S", 0.02)
+    monkeypatch.setattr("r1lite.rollout.servers._LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr("r1lite.rollout.servers._POLL_S", 0.02)
     monkeypatch.setattr("r1lite.rollout.weight_memory.BUCKET_BYTES", 1000)
 
 
