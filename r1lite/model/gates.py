@@ -40,7 +40,7 @@ class _Gated(torch.autograd.Function):
 
 
 def quicken_gates(model: nn.Module) -> None:
-    """Replaces the model's gated MLPs by this implementation, for float32 on a CPU; each class is tested first."""
+    """Replaces the model's gated MLPs by this implementation on CPUs; each class is tested first."""
     known: dict[type, bool] = {}
     for module in model.modules():
         kind = type(module)
@@ -52,7 +52,7 @@ def quicken_gates(model: nn.Module) -> None:
 
 def _forward(module: Any, hidden_states: Tensor) -> Tensor:
     gate, up = module.gate_proj(hidden_states), module.up_proj(hidden_states)
-    if gate.device.type == "cpu" and gate.dtype == up.dtype == torch.float32:
+    if gate.device.type == "cpu" and gate.dtype == up.dtype:
         if torch.is_grad_enabled():
             gated: Tensor = _Gated.apply(gate, up)  # type: ignore[no-untyped-call]
         else:
@@ -65,7 +65,7 @@ def _forward(module: Any, hidden_states: Tensor) -> Tensor:
 @torch.no_grad()
 def _is_gated(module: Any) -> bool:
     """True if the module's class computes the formula above, tested with small layers in place of its own."""
-    if any(type(getattr(module, name, None)) is not nn.Linear for name in _LAYERS) or not hasattr(module, "act_fn"):
+    if not all(isinstance(getattr(module, name, None), nn.Module) for name in (*_LAYERS, "act_fn")):
         return False
     if len(inspect.signature(module.forward).parameters) != 1:
         return False
