@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from r1lite.errors import UserError
 from r1lite.model.batch import MicroBatch, RowLayout
+from r1lite.model.gates import quicken_gates
 from r1lite.model.head import Parts, split
 from r1lite.model.lora import merged_weights, without_adapter
 from r1lite.model.mapped import sharing_copy
@@ -59,6 +60,7 @@ class Policy(nn.Module):
         self._above: tuple[Policy, ...] = ()  # in a tuple, so that torch does not register it as a submodule
         _switch_off_dropout(model)
         quicken_norms(model)
+        quicken_gates(model)
         model.eval()
         with computes_wide(model):
             self.parts = split(model)  # a string is the reason why it can't be split; then all logits are computed

@@ -22,6 +22,7 @@ from r1lite.config import PPOConfig, RLConfig
 from r1lite.errors import UserError
 from r1lite.model.attention import prefers_float32
 from r1lite.model.batch import MicroBatch
+from r1lite.model.gates import quicken_gates
 from r1lite.model.norms import quicken_shapes
 from r1lite.model.prefix import on_prompts, shares_batches
 from r1lite.model.sharding import layers_of
@@ -220,6 +221,7 @@ class Plan:
         if not self._on_gpu:
             with unset_fake_temporarily():
                 quicken_shapes(model)
+                quicken_gates(model)
         return model
 
     def _one_pass(self, batch: BatchShape, checkpointing: bool) -> int:

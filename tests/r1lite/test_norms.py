@@ -107,7 +107,7 @@ def test_norms_that_compute_something_else_are_left_alone(kind):
 def test_a_policy_s_gradient_is_near_the_library_s():
     model, found = make_tiny_model(), []
     policy = Policy(model, pad_id=0)
-    quick = [module for module in model.modules() if "forward" in vars(module)]
+    quick = [module for module in model.modules() if isinstance(module, Qwen2RMSNorm) and "forward" in vars(module)]
     assert len(quick) == 5  # two a layer, and the last
     (batch,) = micro_batches(ROWS, 100, 0, "cpu")
     for _ in range(2):

@@ -4,10 +4,11 @@ import pytest
 import torch
 from conftest import make_tiny_model, make_tiny_tokenizer
 from shapes_for_tests import make_model
+from transformers import DynamicCache
 
 from r1lite.model import attention
 from r1lite.model.attention import register
-from r1lite.model.prefix import prefill, reads_shared_prompts
+from r1lite.model.prefix import Prefix, prefill, reads_shared_prompts
 from r1lite.model.shared_prompts import SharedPrompts
 from r1lite.rollout import Sampling
 from r1lite.rollout.hf import HFEngine
@@ -59,6 +60,28 @@ def test_prompts_without_a_row_are_let_go():
     assert fewer.prompt_of_row.tolist() == [1, 0, 1]
     assert (fewer.size, fewer.slot_of_row.tolist()) == (2, [2, 0, 3])
     assert prompts.select(torch.tensor([0, 1, 4, 5])).slot_of_row is None  # all slots are taken, in order
+
+
+def test_prompts_selected_for_their_rows_have_indexing_s_values_and_gradients():
+    rows, pull = torch.tensor([0, 0, 2, 1, 0]), torch.randn(5, 2, 3, 4, generator=torch.Generator().manual_seed(1))
+    first = torch.randn(3, 3, 2, 4, generator=torch.Generator().manual_seed(0)).transpose(1, 2)
+    found = []
+    for select in (lambda keys: keys[rows], lambda keys: selected(keys, rows)):
+        keys = first.clone().requires_grad_()
+        out = select(keys)
+        out.backward(pull)
+        found.append((out, keys.grad))
+    assert all(torch.equal(mine, theirs) for mine, theirs in zip(*found, strict=True))
+
+
+def selected(keys, rows):
+    cache = DynamicCache()
+    cache.update(keys, keys.detach(), 0)
+    lengths = torch.full((3,), 3)
+    prefix = Prefix(cache, torch.ones(3, 3, dtype=torch.long), lengths, lengths)
+    prefix.select(rows)
+    assert torch.equal(prefix.cache.layers[0].values, keys.detach()[rows])
+    return prefix.cache.layers[0].keys
 
 
 def test_the_engine_shares_and_samples_the_same():
