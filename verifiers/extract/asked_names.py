@@ -59,7 +59,7 @@ _NOT = lazy_pattern(
     r"|except|but|would)(?!\w)",
     re.IGNORECASE,
 )
-_WEEKDAYS = lazy_pattern(
+DAYS = lazy_pattern(
     r"(?<![^\W\d_])(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|lundi|mardi"
     r"|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|(?:segunda|terça|quarta|quinta|sexta)-feira"
     r"|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag|zondag|понедельник|вторник"
@@ -113,7 +113,7 @@ _MONTH = (
     r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|janeiro|fevereiro|março|maio|junho|julho"
     r"|setembro|outubro|novembro|dezembro|gennaio|febbraio|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre)"
 )
-_MONTHS = lazy_pattern(rf"(?<![^\W\d_]){_MONTH}(?![^\W\d_])", re.IGNORECASE)
+MONTHS = lazy_pattern(rf"(?<![^\W\d_]){_MONTH}(?![^\W\d_])", re.IGNORECASE)
 _DATE = lazy_pattern(
     rf"(?<![^\W_]){_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?(?![\d%])|(?<![\d.])\d{{1,2}}(?:st|nd|rd"
     rf"|th|er|\.|º|°)? (?:of |de )?{_MONTH}"
@@ -126,6 +126,13 @@ _WHICH_DATE = lazy_pattern(
     r"|(?:che|quale|in che) (?:data|giorno))\b",
     re.IGNORECASE,
 )
+
+
+def asks_for_a_name(prompt: str) -> bool:
+    """Returns whether a question asks for a name, a weekday, a month or a date."""
+    return (
+        _names_of_days(prompt[-600:]) != (None, False) or "谁" in prompt or _question(prompt[-600:]).names is not None
+    )
 
 
 def asked_day(text: str, sentence: Span, clause: Span, prompt: str) -> Span | None:
@@ -145,7 +152,7 @@ def _names_of_days(prompt: str) -> tuple[re.Pattern[str] | None, bool]:
     """Returns the pattern of the weekdays or months that a question asks for, and whether it asks for a date."""
     asked = _WHICH_DAY.search(prompt)
     of_month = asked is not None and asked[0].lower().endswith(("month", "monat", "mois", "mes", "mês", "mese"))
-    return None if asked is None else _MONTHS if of_month else _WEEKDAYS, _WHICH_DATE.search(prompt) is not None
+    return None if asked is None else MONTHS if of_month else DAYS, _WHICH_DATE.search(prompt) is not None
 
 
 def _last_one(pattern: re.Pattern[str], text: str, sentence: Span, clause: Span, prompt: str) -> Span | None:

@@ -420,6 +420,10 @@ BUT = lazy_pattern(
     r"|但是?|しかし|하지만",
     re.IGNORECASE,
 )
+ANOTHER = lazy_pattern(
+    r"\b(?:another|otr[oa]s|outr[oa]s|autres|altr[ie])\s+(?:[$€£]\s?)?(?:§|\d|(?:two|three|four|five|six|seven|eight|nine|ten|\w+teen|\w+ty)\b)",
+    re.IGNORECASE,
+)
 INFINITELY_MANY = lazy_pattern(
     r"\b(?:infinitely many|unendlich viele|une infinité|infinit[oa]s|infinite(?= soluzion)|oneindig veel"
     r"|oändligt många)\b"

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from verifiers.extract.asked import NOTHING, Asked, asked_of, counted, says_other
-from verifiers.extract.asked_names import asked_date, asked_day, asked_name
+from verifiers.extract.claims import named
+from verifiers.extract.clauses import begins_clause, objection, opposed, reason_of, reports, supposes
 from verifiers.extract.conclusions import OPTION_LABEL, altered, concludes, unsure
 from verifiers.extract.contrasts import contrast, explains
 from verifiers.extract.numerals import language_of
@@ -27,13 +28,13 @@ from verifiers.extract.statement_words import (
     ADJUNCT,
     AFTER_TIME,
     ANNOUNCES,
+    ANOTHER,
     APPROXIMATE,
     ASKED_WITH,
     ASKS_TIME,
     AT_FIRST,
     BESIDE_TIME,
     BESIDES,
-    BUT,
     BY_DOING,
     CALLED_BAD,
     CALLS_WRONG,
@@ -50,7 +51,6 @@ from verifiers.extract.statement_words import (
     FRAMES,
     GIVES_REASON,
     GOT,
-    HARMFUL_IN,
     INDEED,
     INFINITELY_MANY,
     JOINS,
@@ -58,10 +58,8 @@ from verifiers.extract.statement_words import (
     LEADS,
     LED_BY,
     LEFT_OVER,
-    MAY,
     MORE,
     NAMED,
-    NAMES_UNKNOWN,
     NEARLY,
     NEIGHBOUR,
     NO_LEAD,
@@ -75,7 +73,6 @@ from verifiers.extract.statement_words import (
     PLACED,
     PLAIN_WORD,
     QUOTED,
-    REASON,
     REPORTS,
     SAID_TRUE_OR_FALSE,
     SO,
@@ -83,7 +80,6 @@ from verifiers.extract.statement_words import (
     SOMEBODY_ELSE,
     STARTS,
     STOP,
-    SUPPOSES,
     TRUE_OR_FALSE,
     TRUTH,
     UNREAL,
@@ -93,7 +89,6 @@ from verifiers.extract.statement_words import (
 )
 from verifiers.extract.turns import CORRECTION
 from verifiers.extract.understood import CONDITIONAL
-from verifiers.extract.vocabulary import HARMLESS, UNSAFE
 from verifiers.extract.wordings import says_no_solution
 from verifiers.lazy_pattern import lazy_pattern
 
@@ -120,13 +115,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     An extraction without a span means that the text does not commit to the value. With `contrasts`, the sentence must
     state the value instead of one that it denies.
     """
-    low = max(start, end - _LOOK)
-    language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
-    sentences = _sentences(text, low, end)
-    wanted = asked_of(prompt[-2000:])
-    del sentences[_explained_from(text, sentences, language) :]
-    while len(sentences) > 1 and _adds_nothing(text, sentences, language, wanted):
-        sentences.pop()
+    low, sentences, wanted, language = closing(text, start, end, prompt)
     if not sentences:
         return None
     answered = _answered_first(text, sentences, language, wanted, _asked(prompt[-2000:], language)) if prompt else False
@@ -145,7 +134,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     if TRUE_OR_FALSE.search(prompt[-_ASKED:]):
         return _said_true(text, sentence)
     ratio = _RATIO.search(text, *sentence) if _ASKS_RATIO.search(wanted.sentence) else None
-    if ratio is not None and not _opposed(text[sentence[0] : ratio.start()], language):
+    if ratio is not None and not opposed(text[sentence[0] : ratio.start()], language):
         return Extraction(ratio.span(1), "statement")
     option = _option(text, sentence, prompt, language)
     if option is not None:
@@ -158,7 +147,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         part = text[slice(*sentence)]
     whole = sentence
     reported = AT_FIRST.sub(" ", part) if question.at_first else part
-    if _reports(reported, wanted) or _supposes(part):
+    if reports(reported, wanted) or supposes(part):
         return None
     frame = FRAMES.search(text, low, sentence[0])
     if frame and not (
@@ -171,9 +160,9 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     truth = TRUTH.match(text, *sentence) if len(sentences) > 1 else None
     if truth is not None:
         return Extraction((truth.start(1), sentence[1]), "statement")
-    named = _named(text, sentence, prompt, language)
-    if named is not None:
-        return Extraction(named, "statement")
+    name = named(text, sentence, prompt, language)
+    if name is not None:
+        return Extraction(name, "statement")
     if STARTS.match(part):
         return None
     turn = contrast(text, sentence)
@@ -187,7 +176,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         sentence = (sentence[0], contrasted)
     nearly = NEARLY.search(text, *sentence)
     sentence = (sentence[0], nearly.start()) if nearly else sentence
-    reason = _reason(text, sentence[0] + 1, sentence[1], language)
+    reason = reason_of(text, sentence[0] + 1, sentence[1], language)
     reason = reason or (EXPLAINED.search(text, *sentence) if SO.match(part) else None)
     stated_first = quantities(text, sentence[0], reason.start(), language) if reason else ()
     reason = reason if stated_first else None
@@ -224,7 +213,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     leading = text[clause[0] : value.span[0]]
     leading = ANNOUNCES.sub(" ", leading) if turn else leading
     said = f"{leading} § {text[value.span[1] : clause[1]]}"
-    if _opposed(_without_shared(said, wanted), language):
+    if opposed(_without_shared(said, wanted), language):
         return Extraction(None, "unsure") if language != "en" else None  # English denials are examined elsewhere
     if altered(text, clause, value.span, placed=placed, named=_names(text, value, wanted), question=wanted.sentence):
         return None
@@ -275,6 +264,18 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     return None
 
 
+def closing(text: str, start: int, end: int, prompt: str) -> tuple[int, list[Span], Asked, str]:
+    """Returns where reading begins, the sentences up to the one that states the answer, what is asked, the language."""
+    low = max(start, end - _LOOK)
+    language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
+    sentences = _sentences(text, low, end)
+    wanted = asked_of(prompt[-2000:])
+    del sentences[_explained_from(text, sentences, language) :]
+    while len(sentences) > 1 and _adds_nothing(text, sentences, language, wanted):
+        sentences.pop()
+    return low, sentences, wanted, language
+
+
 @dataclass(frozen=True, slots=True)
 class _Question:
     """What the words of a question show about the answer."""
@@ -297,12 +298,6 @@ def _question(asked: str) -> _Question:
     )
 
 
-def _supposes(part: str) -> bool:
-    """Returns whether a sentence begins with a condition that does not name an unknown ("if she is x years old")."""
-    concluded = NAMES_UNKNOWN.match(part) and (SO.search(part) or BY_DOING.match(part))
-    return SUPPOSES.match(part) is not None and not (concluded and not unsure(part))
-
-
 def _without_asked_denials(text: str, sentence: Span, denials: frozenset[str]) -> str:
     """Returns the text without denials that the question uses too ("do not like tea" after "how many do not like")."""
     if not denials:
@@ -317,41 +312,6 @@ def _without_asked_denials(text: str, sentence: Span, denials: frozenset[str]) -
 def _denied(denial: re.Match[str]) -> str:
     """Returns the beginning of the denied word; in scripts without spaces between words, its first character."""
     return denial[2].lower() if denial[1].isascii() or denial[1][0] < "\u3000" else denial[2][0]
-
-
-def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
-    """Returns the span of the name, weekday or date with which the last clause answers the question, or None."""
-    starts = [
-        match.end() for pattern in (SO, BUT) for match in pattern.finditer(text, *sentence)
-        if pattern is BUT or _parts(text, sentence[0], match)
-    ]  # fmt: skip
-    reason = _reason(text, max([sentence[0] + 1, *starts]), sentence[1], language)
-    clause = (max(starts, default=sentence[0]), reason.start() if reason else sentence[1])
-    for find in (asked_day, asked_date):
-        found = find(text, sentence, clause, prompt)
-        if found is not None and find is asked_day and not starts and _another_day(text, sentence, found, prompt):
-            return None
-        if found is not None:
-            said = _ANOTHER.sub(" ", text[slice(*(clause if starts else sentence))])
-            return None if _opposed(said, language) else found
-    found = asked_name(text, clause, prompt, concluded=bool(starts))
-    joint = max((match.end() for match in JOINS.finditer(text, *clause)), default=0)
-    if found is None and joint:
-        clause = (joint, clause[1])
-        found = asked_name(text, clause, prompt, concluded=SO.search(text, *clause) is not None)
-    other = SOMEBODY.search(text, *clause) if found else None
-    if other and other[0].lower() not in prompt.lower():
-        return None
-    return None if found is None or _opposed(text[slice(*clause)], language) else found
-
-
-def _another_day(text: str, sentence: Span, span: Span, prompt: str) -> bool:
-    """Returns whether this sentence begins with its day and the sentence before names another day."""
-    low = max(0, sentence[0] - _LONGEST)
-    before = max((stop.start() for stop in STOP.finditer(text, low, sentence[0] - 2)), default=low)
-    other = asked_day(text, (before, sentence[0]), (before, before), prompt)
-    named = other is not None and text[slice(*other)].lower() != text[slice(*span)].lower()
-    return named and not WORD.search(text[sentence[0] : span[0]])
 
 
 def _is_placed(text: str, low: int, high: int) -> bool:
@@ -411,9 +371,9 @@ def _option(text: str, sentence: Span, prompt: str, language: str) -> Span | Non
         return None
     starts = [match.end() for match in SO.finditer(text, sentence[0], found.start(1))]
     clause = text[max([sentence[0], *starts]) : found.start(1)]
-    if len(WORD.findall(clause)) > _FEW or _LETTER.search(clause) or _opposed(clause, language):
+    if len(WORD.findall(clause)) > _FEW or _LETTER.search(clause) or opposed(clause, language):
         return None
-    return None if _reports(text[slice(*sentence)], NOTHING) or _supposes(text[slice(*sentence)]) else found.span(1)
+    return None if reports(text[slice(*sentence)], NOTHING) or supposes(text[slice(*sentence)]) else found.span(1)
 
 
 def _said_true(text: str, sentence: Span) -> Extraction | None:
@@ -467,7 +427,7 @@ def _is_reason(part: str, language: str) -> bool:
     if len(part) > 200 or not GIVES_REASON.match(part):
         return False
     rest = GIVES_REASON.sub(" ", part) if UNSPACED.search(part) else part[8:]
-    return not (SO.search(rest) or OPPOSED.search(rest) or _objection(rest, language) or unsure(rest))
+    return not (SO.search(rest) or OPPOSED.search(rest) or objection(rest, language) or unsure(rest))
 
 
 def _is_of_others(text: str, sentences: list[Span], language: str, wanted: Asked) -> bool:
@@ -477,7 +437,7 @@ def _is_of_others(text: str, sentences: list[Span], language: str, wanted: Asked
     if not values or len(part) > 200 or "=" in part or not all(says_other(text, wanted, value) for value in values):
         return False
     bare = APPROXIMATE.sub(" ", part)
-    if SO.search(bare) or OPPOSED.search(bare) or _objection(bare, language) or unsure(bare) or REPORTS.search(bare):
+    if SO.search(bare) or OPPOSED.search(bare) or objection(bare, language) or unsure(bare) or REPORTS.search(bare):
         return False
     if CORRECTION.search(part) or UNREAL.search(part):
         return False
@@ -495,11 +455,11 @@ def _explained_from(text: str, sentences: list[Span], language: str) -> int:
         if found is None:
             continue
         rest = text[found.end() : sentences[-1][1]]
-        opposed = SO.search(rest) or OPPOSED.search(rest) or _objection(rest, language) or unsure(rest)
+        opposed = SO.search(rest) or OPPOSED.search(rest) or objection(rest, language) or unsure(rest)
         before = text[slice(*sentences[index - 1])]
         if (
             opposed
-            or _reports(rest, NOTHING)
+            or reports(rest, NOTHING)
             or CORRECTION.search(rest)
             or not quantities(before, 0, len(before), language)
         ):
@@ -522,7 +482,7 @@ def _is_beside(text: str, sentences: list[Span], language: str, wanted: Asked) -
     if wrong and (len(values) > 1 or (_DOING.match(part) and "would" not in wrong[0])):
         return False  # "Multiplying 3 by 8 was wrong"
     rest = part[: wrong.start()] if wrong else part[neighbour.end() :] if neighbour else ""
-    if SO.search(rest) or OPPOSED.search(_MINE.sub(" ", rest)) or _objection(rest, language) or REPORTS.search(rest):
+    if SO.search(rest) or OPPOSED.search(_MINE.sub(" ", rest)) or objection(rest, language) or REPORTS.search(rest):
         return False
     return bool(wrong) or (
         NEIGHBOUR.search(wanted.sentence) is None and len(_stems(before) & _stems(wanted.sentence)) > 1
@@ -546,7 +506,7 @@ def _answered_first(text: str, sentences: list[Span], language: str, wanted: Ask
     if not topics or any(len(_shared_with(wanted.sentence, other)) >= len(topics) for other in others):
         return False
     rest = text[sentences[1][0] : sentences[-1][1]]
-    if CORRECTION.search(rest) or FRAMES.search(rest) or _objection(rest, language) or unsure(rest):
+    if CORRECTION.search(rest) or FRAMES.search(rest) or objection(rest, language) or unsure(rest):
         return False
     known = [value.value for value in asked if value.value is not None]
     later = [q for q in quantities(text, sentences[1][0], sentences[-1][1], language) if not q.article]
@@ -578,7 +538,7 @@ def _answered_before(
     for span in earlier[-_MOST_EXPLAINING:]:
         part = text[slice(*span)]
         shared = _shared_with(wanted.sentence, part)
-        if not shared or len(shared) < len(own) or "=" in part or _opposed(part, language) or UNREAL.search(part):
+        if not shared or len(shared) < len(own) or "=" in part or opposed(part, language) or UNREAL.search(part):
             continue
         new = [
             quantity for quantity in quantities(text, *span, language)
@@ -625,20 +585,12 @@ def _given_condition(text: str, sentence: Span, wanted: Asked, known: Sequence[Q
         return None
     if any(match[0].lower() not in wanted.sentence.lower() for match in UNREAL.finditer(text, *sentence)):
         return None
-    if _objection(found[0][found[0].find(" ", 3) :], language) or CONDITIONAL.search(found[0]):
+    if objection(found[0][found[0].find(" ", 3) :], language) or CONDITIONAL.search(found[0]):
         return None
     given = quantities(text, sentence[0], found.end(), language)
     keys = {quantity.key for quantity in known}
     fulfilled = bool(given) and all(quantity.key in keys or quantity.article for quantity in given)
     return found.end() if fulfilled else None
-
-
-def _reports(part: str, wanted: Asked) -> bool:
-    """Returns whether a word that the question does not use, such as "should", reports, supposes or plans the value."""
-    return any(
-        match[0].lower() not in wanted.doubts
-        for match in REPORTS.finditer(MAY.sub(lambda month: " " * len(month[0]), part))
-    )
 
 
 def _said_of_another(after: str, wanted: Asked) -> bool:
@@ -661,7 +613,7 @@ def _without_shared(said: str, wanted: Asked) -> str:
         said = PLAIN_WORD.sub(lambda word: " " if word[0].lower() in wanted.doubts else word[0], said)
     if not wanted.things.isdisjoint(_COUNTED_ANSWERS):
         said = PLAIN_WORD.sub(lambda word: " " if word[0][:4].lower() in _COUNTED_ANSWERS else word[0], said)
-    said = _ANOTHER.sub(" §", said)
+    said = ANOTHER.sub(" §", said)
     if _HOLDS_NONE.search(said):
         said = NONE_LEFT.sub(" ", said)
     return _NO_NUMBER_AFTER.sub(" ", said)
@@ -709,15 +661,8 @@ _RATIO = lazy_pattern(r"(?<![\w.,:])(\d{1,6} (?:to|zu|à|a|para|tot|till|do|к) 
 _FEW = 6  # words of a clause before a closing option letter
 _CLOSING_LETTER = lazy_pattern(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
 _LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
-_REASON_IN = {"car": "fr", "want": "nl", "bo": "pl", "ty": "sv"}
 _COUNTED_ANSWERS = frozenset({"solu", "answ"})
-_ANOTHER = lazy_pattern(
-    r"\b(?:another|otr[oa]s|outr[oa]s|autres|altr[ie])\s+(?:[$€£]\s?)?(?:§|\d|(?:two|three|four|five|six|seven|eight|nine|ten|\w+teen|\w+ty)\b)",
-    re.IGNORECASE,
-)
 _MINE = lazy_pattern(r"\b(?:I|my)\b")
-_IN_SWEDISH = lazy_pattern(r"\bI\b")  # "in" in Swedish, "and" in Polish, an article in Italian
-_SIX = lazy_pattern(r"\bsei\b", re.IGNORECASE)  # a subjunctive in German, but not in Italian and Portuguese
 _DOING = lazy_pattern(r"\W*(?!(?:the|this|that)\b)\w+ing\b", re.IGNORECASE)
 _SAID_TO_BE = lazy_pattern(
     r"[^.,;:]{0,40}?\b(?:is|are|was|were|ist|sind|est|sont|es|son|é|são|è|sono|jest|są|zijn|är)\s+"
@@ -750,7 +695,7 @@ def _is_courtesy(part: str, language: str) -> bool:
         and COURTESY.match(part.lstrip(" (¡")) is not None
         and "?" not in part
         and not any(char.isdigit() for char in part)
-        and not _objection(part, language)
+        and not objection(part, language)
     )
 
 
@@ -758,7 +703,7 @@ def _is_check(part: str, language: str) -> bool:
     """Returns whether a sentence is a check that confirms the answer, without an objection or a new conclusion."""
     if len(part) > 200 or not CHECK.match(part.lstrip(" (*_")) or not any(char.isdigit() for char in part):
         return False
-    if SO.search(part) or OPPOSED.search(part) or _objection(part, language) or unsure(part):
+    if SO.search(part) or OPPOSED.search(part) or objection(part, language) or unsure(part):
         return False
     return all(_holds(match) for match in EQUATION.finditer(part))
 
@@ -769,27 +714,6 @@ def _holds(equation: re.Match[str]) -> bool:
     if sign in "/÷:":
         return b != 0 and a == b * c
     return c == (a + b if sign == "+" else a - b if sign in "-−–" else a * b)
-
-
-def _objection(part: str, language: str) -> str:
-    """Returns the first word of objection outside phrases that are known to be harmless, or ""."""
-    if language not in HARMFUL_IN:
-        return ""  # `OPPOSED` holds the words of the other languages
-    harmful = UNSAFE - HARMFUL_IN[language] if HARMFUL_IN[language] else UNSAFE
-    plain = MAY.sub(" ", part.replace("’", "'"))
-    if harmful.isdisjoint(WORD.findall(plain.lower())):
-        return ""  # removing harmless phrases adds no word
-    words = (match[0].lower() for match in WORD.finditer(HARMLESS.sub(" ", plain)))
-    return next((word for word in words if word in harmful), "")
-
-
-def _opposed(clause: str, language: str) -> bool:
-    clause = _IN_SWEDISH.sub(" ", clause) if language in ("sv", "pl", "it") else clause
-    if OPPOSED.search(clause) or _objection(clause, language):
-        return True
-    if CONDITIONAL.search(_SIX.sub(" ", clause) if language in ("it", "pt") else clause):
-        return True
-    return unsure(re.sub(r"\b(?:no|se|ne|o)\b", " ", clause) if language in ("pt", "it", "fr") else clause)
 
 
 def _only_one(
@@ -1089,35 +1013,18 @@ def _is_adjunct(text: str, sentence: Span, span: Span) -> bool:
 
 def _clause(text: str, sentence: Span, span: Span, language: str) -> Span:
     """Returns the span from the last concluding word before the value to the end of the sentence or its reason."""
-    starts = [match.end() for match in SO.finditer(text, sentence[0], span[0]) if _parts(text, sentence[0], match)]
+    starts = [
+        match.end() for match in SO.finditer(text, sentence[0], span[0]) if begins_clause(text, sentence[0], match)
+    ]
     calculation = None if starts else BY_DOING.match(text, sentence[0], span[0])
     starts += [calculation.end()] if calculation else []
-    reason = _reason(text, span[1], sentence[1], language)
+    reason = reason_of(text, span[1], sentence[1], language)
     start = max([sentence[0], *starts, text.rfind("; ", sentence[0], span[0]) + 1])
     start = max(start, behind_denial(text, sentence[0], span[0]))
     colon = text.rfind(": ", start, span[0])
     if colon >= 0 and len(WORD.findall(text, colon, span[0])) > 1 and explains(text[start:colon]):
         start = colon + 1
     return start, reason.start() if reason else sentence[1]
-
-
-def _reason(text: str, low: int, high: int, language: str) -> re.Match[str] | None:
-    """Returns the match of the conjunction that begins a reason, or None.
-
-    French "car", Dutch "want", Polish "bo" and Swedish "ty" count only in their own language.
-    """
-    for found in REASON.finditer(text, low, high):
-        if _REASON_IN.get(found[0].strip(" ,(").lower(), language) == language:
-            return found
-    return None
-
-
-def _parts(text: str, start: int, conclusion: re.Match[str]) -> bool:
-    """Returns whether the concluding word begins a clause, as in "1 is odd, so 7 are left", and is not inside one."""
-    before = text[start : conclusion.end() - len(conclusion[0].lstrip(" ,;:—–"))].rstrip()
-    return not before or (
-        (before[-1] in ",;:—–、，)" or max(conclusion[0]) > "\u0590") and not text.startswith(",", conclusion.end())
-    )
 
 
 def _said_otherwise(text: str, earlier: list[Span], sentence: Span, value: Quantity, language: str) -> bool:

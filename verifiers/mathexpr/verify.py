@@ -23,9 +23,10 @@ from verifiers.extract import (
     squeezed,
     turned,
 )
+from verifiers.extract.claims import claimed
 from verifiers.extract.numerals import language_of
 from verifiers.extract.remarks import without_remarks
-from verifiers.extract.statements import stated
+from verifiers.extract.statements import closing, stated
 from verifiers.extract.truths import said_truth
 from verifiers.extract.understood import not_understood
 from verifiers.extract.wordings import NO_SOLUTION_SAID, says_no_solution
@@ -162,6 +163,8 @@ class MathVerifier:
             )
         ):
             extraction = _worded(text, gold.answer) or extraction
+        if not self.strict and gold.answer is not None and gold.answer.kind == "text" and _may_be_working(extraction):
+            extraction = _claimed(text, problem.prompt, gold.text) or extraction
         if explanation is not None:
             where = "" if extraction.span is None else f" at {extraction.span}: {text[slice(*extraction.span)][:200]!r}"
             explanation.steps.append(("extract", extraction.source + where))
@@ -478,6 +481,22 @@ def _grouped_gold(gold: _Gold, prompt: str) -> _Gold:
         return gold
     shown = _OF_POINTS.search(prompt) and not _SHORT_DECIMAL.search(prompt)
     return read_gold(gold.text.replace(".", "")) if shown else gold
+
+
+def _may_be_working(extraction: Extraction) -> bool:
+    """Returns whether no word was found as the answer, but at most a number."""
+    if extraction.span is None:
+        return extraction.source in ("unsure", "nothing", "prose")
+    return extraction.source in ("number", "maths") or (extraction.source == "statement" and bool(extraction.said))
+
+
+def _claimed(text: str, prompt: str, gold: str) -> Extraction | None:
+    """Returns the word of the gold's class that the text claims, or None."""
+    start = after_thinking(text)
+    if start is None:
+        return None
+    _, sentences, wanted, language = closing(text, start, len(text), prompt)
+    return claimed(text, sentences, prompt, wanted, language, gold) if sentences else None
 
 
 def _worded(text: str, gold: Answer) -> Extraction | None:
