@@ -17,8 +17,8 @@ _IS = (
     r"|costa)\b)"
 )
 _WHO = lazy_pattern(
-    r"(?:^|[.!?,:;。\n]\s*)(?:and |et |und )?¿?(?:who|ai|kim|vem|which of (?:them|the \w+)"
-    rf"|(?:which|welche[rs]?|cuál|qual|quale)(?: \w+)?{_IS}|l(?:equ|aqu)elle?{_IS}"
+    r"(?:^|[.!?,:;。\n]\s*)(?:and |et |und )?¿?(?:who|ai|kim|vem|which of (?:them|the \w+(?: \w+)?)"
+    rf"|(?:which|welche[rs]?|cuál|qual|quale)(?: \w+){{0,3}}?{_IS}|l(?:equ|aqu)elle?{_IS}"
     r"|wer|wie(?= (?:is|heeft|loopt|was|krijgt)\b)|qui|qui[eé]n|chi|quem|кто|kto|siapa)(?!\w)"
     r"\s?(?P<predicate>[^.!?,:;\n]{2,80})",
     re.IGNORECASE,
@@ -158,17 +158,17 @@ def _names_of_days(prompt: str) -> tuple[re.Pattern[str] | None, bool]:
 def _last_one(pattern: re.Pattern[str], text: str, sentence: Span, clause: Span, prompt: str) -> Span | None:
     concluded = list(pattern.finditer(text, *clause)) if clause[0] > sentence[0] else []
     if len({match[0].lower() for match in concluded}) == 1:
-        return None if _FROM.search(text, clause[0], concluded[0].start()) else concluded[0].span()
+        return None if FROM.search(text, clause[0], concluded[0].start()) else concluded[0].span()
     given = {name[0].lower() for name in pattern.finditer(prompt)}
     found = [match for match in pattern.finditer(text, *sentence) if match[0].lower() not in given]
-    if not found or _FROM.search(text, sentence[0], found[-1].start()):
+    if not found or FROM.search(text, sentence[0], found[-1].start()):
         return None
     closes = _ENDING.fullmatch(text, found[-1].end(), sentence[1])
     return found[-1].span() if closes or len({match[0].lower() for match in found}) == 1 else None
 
 
 _ENDING = lazy_pattern(r"[ .!*_。]*(?:입니다|이다|です|だ|である|になります|[dt][ıiuü]r|है)?[\s.!*_。।]*")
-_FROM = lazy_pattern(
+FROM = lazy_pattern(
     r"\b(?:before|after|since|from|until|not|vor|nach|seit|nicht|avant|après|depuis|pas|antes de|después de"
     r"|desde|no|depois de|não|prima di|dopo|da|non)"
     r"(?: the| dem| le| el| il| o)?\s*$",
@@ -221,13 +221,20 @@ def _question(prompt: str) -> _Choice:
     names = frozenset(name for name in names if name[0].isupper() and name.lower() not in SAFE)
     things = _THE_THING.findall(prompt)
     names |= {f"{kind} {thing}" for kind, thing in things if len({first for first, of in things if of == thing}) > 1}
-    names |= either
+    names = frozenset(f"{name}'s" if _owns(name, prompt) else name for name in names | either)
     said = _WORD.findall(_WHERE.split(asked["predicate"], maxsplit=1)[0]) or _WORD.findall(asked["predicate"])
     if not said and prompt[asked.end() :].lstrip().startswith("?"):  # "Ai cao hơn?"
         said = [word for word in _ANY_WORD.findall(asked["predicate"]) if word.lower() not in SAFE]
+    if not said:
+        said = _ANY_WORD.findall(asked["predicate"])[:1]  # "Who won?"
     spoken = {word for name in names for word in name.split()}
     predicate = frozenset(word.lower() for word in said if word not in spoken)
     return _Choice(_any_of(names, prompt), predicate) if names else _Choice()
+
+
+def _owns(name: str, prompt: str) -> bool:
+    """Returns whether a question names only things of a person, as in "Nora's with 36 or Ben's with 34?"."""
+    return f"{name}'s" in prompt and re.search(rf"\b{re.escape(name)}(?!'s)", prompt) is None
 
 
 def _alternatives(question: str, *, named: bool) -> frozenset[str]:

@@ -7,18 +7,35 @@ concluding clause says of something ("the sum is therefore even"). Numbers and w
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Mapping
 
-from verifiers.extract.asked import Asked
-from verifiers.extract.asked_names import DAYS, MONTHS, asked_date, asked_day, asked_name, asks_for_a_name
+from verifiers.extract.asked import Asked, shared_with
+from verifiers.extract.asked_names import DAYS, FROM, MONTHS, asked_date, asked_day, asked_name, asks_for_a_name
 from verifiers.extract.clauses import main_clause, opposed, reports, supposes
 from verifiers.extract.spans import Extraction, Span
-from verifiers.extract.statement_words import ANOTHER, FRAMES, JOINS, NEIGHBOUR, NOT, SO, SOMEBODY, STOP, UNREAL, WORD
+from verifiers.extract.statement_words import (
+    ANOTHER,
+    FRAMES,
+    JOINS,
+    NEIGHBOUR,
+    NOT,
+    SO,
+    SOMEBODY,
+    STOP,
+    UNREAL,
+    UNSPACED,
+    WORD,
+)
 from verifiers.extract.turns import CORRECTION
 from verifiers.lazy_pattern import lazy_pattern
 
 _LONGEST = 400  # characters of a sentence
+_BRIEF = 4  # words: "so it is even"
+_PARTS = lazy_pattern(  # separates the statements of a clause
+    r"[,;:，；：、]\s?(?!\d)|\s(?:and|und|et|y|e|en|och|i|и|ve|và|dan)\s", re.IGNORECASE
+)
 _CLASSES = (  # the members of a class; "/" separates words of one meaning, "_" is a space
     "even odd",
     "gerade/gerades/gerader ungerade/ungerades/ungerader",
@@ -87,20 +104,24 @@ _SAYS = lazy_pattern(
 _CLOSED = lazy_pattern(
     r"[\s*_\"”»']*(?:(?:number|one|zahl|nombre|número|numero|getal|tal|liczba|liczbą|число|числом|sayı\w*"
     r"|bir sayı\w*|số|bilangan|عدد|संख्या)\b)?"
-    r"[\s*_\"”»']*(?:입니다|이다|이에요|예요|가 됩니다|이 됩니다|です|だ|である|になります|になる|[dt][ıiuü]r|है|होगा|होगी"
-    r"|होता है)?[\s*_\"”»']*(?:[.,;:!。，、।)（(]|$)",
+    r"[\s*_\"”»']*(?P<copula>입니다|이다|이에요|예요|[가이] 됩니다|です|だ|である|になります|になる|[dt][ıiuü]r|है"
+    r"|होग[ाी]|होता है|günü\b[^,.;]*)?[\s*_\"”»']*(?:[.,;:!。，、।)（(]|$)",
     re.IGNORECASE,
 )
 _WITHOUT_COPULA = lazy_pattern(
     r"[\u0400-\u04ff\u0600-\u06ff\u0900-\u097f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7afıİğşçẵẻ]|genap|ganjil"
     r"|tek|besar|kecil"
 )
+# "谁跑得快", "誰が一番高い", "누가 더 많이 읽": the predicate ends before its inflection.
+_ASKS_WHO = lazy_pattern(
+    r"(?:谁|哪个|誰が|だれが|どちらが|どっちが|누가|어느 (?:것|쪽)이)的?\s*(?P<predicate>[^?？。，,]{1,20}?)"
+    r"(?:ですか|ますか|でしょうか|[었았]?습니까|ㅂ니까|나요|呢|吗)?[?？。\s]*$"
+)
 # What something is compared with.
 _COMPLEMENT = lazy_pattern(
     r"\b(?:than|als|que|di|do que|de|dan|än|niż|od|daripada)\s[^,.;:]{1,40}$|(?<!\w)чем\s[^,.;:]{1,40}$",
     re.IGNORECASE,
 )
-_UNSPACED = lazy_pattern(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 
 
 def claimed(
@@ -112,7 +133,7 @@ def claimed(
     """
     members = _class_of(gold.casefold().strip(" .。"))
     if members is None:
-        return None
+        return _who(text, sentences[-1], prompt, language, gold)
     pattern, meaning = members
     for index in range(len(sentences) - 1, -1, -1):
         sentence = sentences[index]
@@ -135,27 +156,35 @@ def claimed(
 def _in_clause(
     text: str, sentence: Span, language: str, wanted: Asked, pattern: re.Pattern[str]
 ) -> tuple[re.Match[str] | None, bool]:
-    """Returns the only word of a class that the main clause says of something, and whether it is a conclusion."""
+    """Returns the only word of a class that the main clause says of something, and whether it is a conclusion.
+
+    If its parts say several, the part counts that shares the most words with the question.
+    """
     clause, concluded = main_clause(text, sentence, language)
-    joints = [clause[0], *(joint.end() for joint in JOINS.finditer(text, *clause))]
-    joints += [
-        match.end()
-        for match in re.finditer(r"[:;：；]\s?|(?<=[^\W\d_]),(?=[^\W\d_])", text[: clause[1]])
-        if match.end() > clause[0]
-    ]
-    low = max((joint for joint in joints if pattern.search(text, joint, clause[1])), default=-1)
-    if low < 0:
+    said = [word for word in pattern.finditer(text, *clause) if _is_said(text, clause[0], word, clause[1])]
+    if len({word[0].casefold() for word in said}) > 1:
+        ends = [clause[0], *(joint.end() for joint in _PARTS.finditer(text, *clause)), clause[1] + 1]
+        parts = [(low, high - 1) for low, high in itertools.pairwise(ends)]
+        shares = [len(shared_with(wanted.sentence, text[slice(*part)])) for part in parts]
+        clause = parts[-1]
+        said = [word for word in said if word.start() >= clause[0]] if shares[-1] > max(shares[:-1], default=0) else []
+    if len({word[0].casefold() for word in said}) != 1:
         return None, concluded
-    said = [word for word in pattern.finditer(text, low, clause[1])]
-    said = [word for word in said if _is_said(text, low, word, clause[1])]
-    part = text[low : clause[1]]
-    if len({word[0].casefold() for word in said}) != 1 or NEIGHBOUR.match(part):
+    clause = (max(clause[0], *(text.rfind(sign, 0, said[-1].start()) + 1 for sign in ":;：；")), clause[1])
+    part, whole = text[slice(*clause)], text[slice(*sentence)]
+    before, after = text[clause[0] : said[-1].start()], text[said[-1].end() : clause[1]]
+    if (
+        NOT.search(before)
+        or opposed(f"{_SAYS.sub(' ', before)} § {after}", language)
+        or reports(part, wanted)
+        or UNREAL.search(before)
+    ):
         return None, concluded
-    before, after = text[low : said[-1].start()], text[said[-1].end() : clause[1]]
-    doubted = NOT.search(before) or opposed(f"{before} § {after}", language) or reports(part, wanted)
-    if doubted or UNREAL.search(before) or supposes(text[slice(*sentence)]) or NEIGHBOUR.match(text[slice(*sentence)]):
+    if supposes(whole) or NEIGHBOUR.match(part) or NEIGHBOUR.match(whole) or FROM.search(before):
         return None, concluded
-    return said[-1], concluded
+    brief = len(WORD.findall(before)) < _BRIEF and not UNSPACED.search(before)
+    about = not wanted.sentence or brief or shared_with(pattern.sub(" ", wanted.sentence), pattern.sub(" ", part))
+    return (said[-1] if about else None), concluded
 
 
 def _is_said(text: str, low: int, word: re.Match[str], end: int) -> bool:
@@ -165,7 +194,8 @@ def _is_said(text: str, low: int, word: re.Match[str], end: int) -> bool:
         return False
     if _SAYS.search(before):
         return True
-    return _CLOSED.match(text, word.end(), end) is not None and _WITHOUT_COPULA.search(word[0]) is not None
+    closed = _CLOSED.match(text, word.end(), end)
+    return closed is not None and (closed["copula"] is not None or _WITHOUT_COPULA.search(word[0]) is not None)
 
 
 def _claimed_before(
@@ -184,6 +214,25 @@ def _claimed_before(
     return False
 
 
+def _who(text: str, sentence: Span, prompt: str, language: str, gold: str) -> Extraction | None:
+    """Returns the name that stands beside the asked predicate in a script without capitals: 小红最高, 太郎が速い."""
+    asked = _ASKS_WHO.search(prompt) if max(gold) > "\u3000" and gold in prompt else None
+    if asked is None:
+        return None
+    name, predicate = re.escape(gold), re.escape(asked["predicate"].strip()[:12])
+    clause, _ = main_clause(text, sentence, language)
+    found = re.search(
+        rf"(?<![比和跟于如没有])(?P<before>{name})(?:の方|のほう|쪽)?[がはも이가은는]?\s*"
+        rf"(?:比[^，。]{{1,6}}|[^、。,]{{1,10}}(?:より|보다)も?\s*)?[更最还要]*{predicate}"
+        rf"|{predicate}[^，、。,]{{0,6}}?(?:是|のは|人は|方は|사람은|것은|쪽은)\s*(?P<after>{name})",
+        text[slice(*clause)],
+    )
+    if found is None or opposed(text[slice(*clause)], language) or supposes(text[slice(*sentence)]):
+        return None
+    start = clause[0] + found.start("before" if found["before"] else "after")
+    return Extraction((start, start + len(gold)), "statement")
+
+
 @functools.lru_cache(maxsize=256)
 def _class_of(gold: str) -> tuple[re.Pattern[str], Mapping[str, str]] | None:
     """Returns the pattern of the words of the gold's class and the meanings of its words, or None for other golds."""
@@ -195,14 +244,14 @@ def _class_of(gold: str) -> tuple[re.Pattern[str], Mapping[str, str]] | None:
         return None
     words = {word.replace("_", " "): group for group in line.split() for word in group.split("/")}
     listed = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
-    if _UNSPACED.search(listed):
+    if max(listed) > "\u3000":
         return re.compile(listed), words
     return re.compile(rf"(?<![^\W\d_])(?:{listed})(?![^\W\d_])", re.IGNORECASE), words
 
 
 def named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
     """Returns the span of the name, weekday or date with which the last clause answers the question, or None."""
-    if not asks_for_a_name(prompt):
+    if not asks_for_a_name(prompt) or (NEIGHBOUR.match(text, *sentence) and not NEIGHBOUR.search(prompt)):
         return None
     clause, concluded = main_clause(text, sentence, language)
     for find in (asked_day, asked_date):

@@ -44,6 +44,13 @@ _AND_SINCE = Gated(
     rf"[,;]?\s+(?:and|und|et|y|e|en|och|i|и|oraz)\s+(?:{_SINCE})\s[^,;]{{1,160}}(?:,(?=\d)[^,;]{{0,60}})*,\s+",
     re.IGNORECASE,
 )
+# A clause about something beside the conclusion: "..., while 3 is odd".
+_BESIDE = Gated(
+    r"(?:,\s|\s)(?:while|whereas|although|though|während|wohingegen|obwohl|tandis que|alors que|bien que"
+    r"|mientras|aunque|enquanto|embora"
+    r"|mentre|sebbene|terwijl|hoewel|medan|fastän|podczas gdy|chociaż|тогда как|хотя|trong khi|sedangkan)\b",
+    re.IGNORECASE,
+)
 # Words that restate what precedes them and conclude nothing from it.
 _RESTATES = lazy_pattern(
     r"\W*(?:which|that|namely|in other|i\.e|d\.|das heißt|nämlich|c['’]est|es decir|a saber|o sea|ou seja"
@@ -67,7 +74,9 @@ def main_clause(text: str, sentence: Span, language: str) -> tuple[Span, bool]:
     begin = premise.end() if premise else begin
     begin = max((match.end() for match in _AND_SINCE.finditer(text, begin, sentence[1])), default=begin)
     reason = reason_of(text, begin + 1, sentence[1], language)
-    return (begin, reason.start() if reason else sentence[1]), concluded
+    beside = _BESIDE.search(text, begin + 1, reason.start() if reason else sentence[1])
+    ends = beside or reason
+    return (begin, ends.start() if ends else sentence[1]), concluded
 
 
 def reason_of(text: str, low: int, high: int, language: str) -> re.Match[str] | None:

@@ -11,11 +11,22 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from verifiers.extract.asked import NOTHING, Asked, asked_of, counted, says_other
+from verifiers.extract.asked import (
+    INTERROGATIVES,
+    NOTHING,
+    OF_TIME,
+    Asked,
+    asked_of,
+    counted,
+    says_other,
+    shared_with,
+    stems,
+    topics,
+)
 from verifiers.extract.claims import named
 from verifiers.extract.clauses import begins_clause, objection, opposed, reason_of, reports, supposes
 from verifiers.extract.conclusions import OPTION_LABEL, altered, concludes, unsure
@@ -97,11 +108,6 @@ _ASKED = 300  # characters of a question
 _LONGEST = 400  # characters of a sentence
 _MOST_BEFORE = 40  # quantities read in the question, and in the text before the sentence
 _ALIKE = 16  # characters by which the lengths of sentences that differ only in their values may differ
-_OF_TIME = frozenset(
-    "the and for how whe wha doe did wil lon tim its are was wie wan uhr que hor der die das les une".split()
-)
-_INTERROGATIVES = frozenset("many much combi cuánt cuant quant wievi viele сколь siapa berap hoeve".split())
-_COMMON = _OF_TIME | {stem[:4] for stem in _INTERROGATIVES}
 _LONGEST_UNIT = 24  # characters of a unit
 _OPERATION = 20  # characters of an operator in words
 _MATHS = ("formula", "relation")
@@ -485,7 +491,7 @@ def _is_beside(text: str, sentences: list[Span], language: str, wanted: Asked) -
     if SO.search(rest) or OPPOSED.search(_MINE.sub(" ", rest)) or objection(rest, language) or REPORTS.search(rest):
         return False
     return bool(wrong) or (
-        NEIGHBOUR.search(wanted.sentence) is None and len(_stems(before) & _stems(wanted.sentence)) > 1
+        NEIGHBOUR.search(wanted.sentence) is None and len(stems(before) & stems(wanted.sentence)) > 1
     )
 
 
@@ -502,8 +508,8 @@ def _answered_first(text: str, sentences: list[Span], language: str, wanted: Ask
     values = [q for q in quantities(text, *sentences[0], language) if not q.article and q.key not in given]
     if len({value.key for value in values}) != 1 or says_other(text, wanted, values[0]):
         return False
-    topics = _shared_with(wanted.sentence, first)
-    if not topics or any(len(_shared_with(wanted.sentence, other)) >= len(topics) for other in others):
+    topics = shared_with(wanted.sentence, first)
+    if not topics or any(len(shared_with(wanted.sentence, other)) >= len(topics) for other in others):
         return False
     rest = text[sentences[1][0] : sentences[-1][1]]
     if CORRECTION.search(rest) or FRAMES.search(rest) or objection(rest, language) or unsure(rest):
@@ -531,13 +537,13 @@ def _answered_before(
 
     It shares more words with the question than this sentence, or as many and `value` does not follow from its value.
     """
-    own = _shared_with(wanted.sentence, text[slice(*sentence)])
+    own = shared_with(wanted.sentence, text[slice(*sentence)])
     given = {quantity.key for quantity in asked}
     known = [quantity.value for quantity in asked if quantity.value is not None]
     is_other = says_other(text, wanted, value)
     for span in earlier[-_MOST_EXPLAINING:]:
         part = text[slice(*span)]
-        shared = _shared_with(wanted.sentence, part)
+        shared = shared_with(wanted.sentence, part)
         if not shared or len(shared) < len(own) or "=" in part or opposed(part, language) or UNREAL.search(part):
             continue
         new = [
@@ -561,18 +567,6 @@ def _is_a_step(first: Fraction | None, second: Fraction | None, known: Sequence[
         or second * by == first or second * first == by
         for by in (*known, Fraction(2))
     )  # fmt: skip
-
-
-def _shared_with(question: str, part: str) -> Set[str]:
-    """Returns the beginnings of the words that a question and a sentence share."""
-    if UNSPACED.search(part):
-        return _topics(question) & _topics(part)
-    return (_beginnings(question) & _beginnings(part)) - _COMMON
-
-
-@functools.lru_cache(maxsize=64)
-def _beginnings(part: str) -> frozenset[str]:
-    return frozenset(word.lower().rstrip("s")[:4] for word in WORD.findall(part) if len(word) > 2)
 
 
 def _given_condition(text: str, sentence: Span, wanted: Asked, known: Sequence[Quantity], language: str) -> int | None:
@@ -637,7 +631,7 @@ def _leads(led: str, wanted: Asked, is_wanted: bool) -> bool:
         return False
     if found[0].lower().startswith("by "):
         return is_wanted and wanted.difference
-    return is_wanted or len(_stems(led) & _stems(wanted.sentence)) > 1
+    return is_wanted or len(stems(led) & stems(wanted.sentence)) > 1
 
 
 # A preposition after which a value of the asked kind is no argument: "consists of seven days", "consta de 24 horas".
@@ -783,7 +777,7 @@ def _closes(text: str, sentence: Span, named: Sequence[Quantity], wanted: Asked)
     if len(named) < 2 or named[-1].kind != "time" or _joined(text, named):
         return False
     led, rest = text[named[-2].span[1] : named[-1].span[0]], text[named[-1].span[1] : sentence[1]]
-    if _shared_with(wanted.sentence, text[sentence[0] : named[-2].span[0]]) - _shared_with(wanted.sentence, led + rest):
+    if shared_with(wanted.sentence, text[sentence[0] : named[-2].span[0]]) - shared_with(wanted.sentence, led + rest):
         return False
     return JOINS.search(led) is not None and not BESIDES.search(led) and not any(char.isdigit() for char in rest)
 
@@ -800,8 +794,8 @@ def _of_the_asked(
     said = list({value.key: (value, span) for value, span in said}.values())
     if len(said) != 2 or said[0][1] == said[1][1] or SO.search(text, said[0][0].span[1], said[1][0].span[0]):
         return None
-    words = _topics(wanted.sentence) - _INTERROGATIVES
-    shared = [words & _topics(text[slice(*span)]) for _, span in said]
+    words = topics(wanted.sentence) - INTERROGATIVES
+    shared = [words & topics(text[slice(*span)]) for _, span in said]
     most = max(range(2), key=lambda index: len(shared[index]))
     clause = text[slice(*said[most][1])]
     enough = len(shared[most]) > 1 or shared[most] == words or UNSPACED.search(clause)
@@ -846,15 +840,8 @@ def _new(
 
 def _outdone(text: str, sentence: Span, new: Sequence[Quantity], wanted: Asked) -> bool:
     """Returns whether an earlier value's clause shares more words with the question than the last value's clause."""
-    shared = [_shared_with(wanted.sentence, text[slice(*_said_of(text, sentence, value))]) for value in new]
+    shared = [shared_with(wanted.sentence, text[slice(*_said_of(text, sentence, value))]) for value in new]
     return any(len(words) > len(shared[-1]) for words in shared[:-1])
-
-
-def _topics(part: str) -> set[str]:
-    """Returns the stems of words, or pairs of characters in scripts without spaces between words."""
-    if not UNSPACED.search(part):
-        return _stems(part)
-    return {part[at : at + 2] for at in range(len(part) - 1) if all(UNSPACED.match(char) for char in part[at : at + 2])}
 
 
 def _another_is_asked(
@@ -871,26 +858,26 @@ def _another_is_asked(
     The clause of a later value shares more words with the question ("There are 12 cows and 8 chickens."), or the clause
     of another new value names the asked thing while the clause of `value` names another thing of the problem.
     """
-    question = _stems(wanted.sentence)
+    question = stems(wanted.sentence)
     own = _said_of(text, sentence, value)
     own_part = text[slice(*own)]
-    own_words = question & _stems(own_part)
-    own_shared = _shared_with(wanted.sentence, own_part)
+    own_words = question & stems(own_part)
+    own_shared = shared_with(wanted.sentence, own_part)
     rest = prompt.replace(wanted.sentence, " ")
-    names_another = bool(_shared_with(rest, own_part) - own_shared - _shared_with(rest, wanted.sentence))
+    names_another = bool(shared_with(rest, own_part) - own_shared - shared_with(rest, wanted.sentence))
     new = _new(text, sentence, inside, asked, wanted) if names_another else []
     for other in inside:
         said = _said_of(text, sentence, other)
         if other.article or other.key == value.key or said == own:
             continue
         part = text[slice(*said)]
-        words = question & _stems(part)
+        words = question & stems(part)
         if other.span[0] > value.span[1] and len(words) > len(own_words):
             return True
         if not own_words and words & _next_word(text, other) and _next_word(text, value):
             return True
         concluded = SO.search(text, other.span[1], value.span[0]) is not None
-        if other in new and not concluded and _shared_with(wanted.sentence, part) - own_shared:
+        if other in new and not concluded and shared_with(wanted.sentence, part) - own_shared:
             return True
     return False
 
@@ -911,14 +898,10 @@ def _joints(part: str) -> tuple[Span, ...]:
     return tuple(match.span() for match in JOINS.finditer(part))
 
 
-def _stems(text: str) -> set[str]:
-    return {word[:5].lower() for word in WORD.findall(text) if len(word) > 2} - _OF_TIME
-
-
 def _next_word(text: str, quantity: Quantity) -> set[str]:
     """Returns the stem of the word after a quantity, as a set."""
     match = WORD.match(text, quantity.span[1] + 1)
-    return _stems(match[0]) if match else set()
+    return stems(match[0]) if match else set()
 
 
 def _with_lists(text: str, values: Sequence[Quantity]) -> list[Quantity]:
@@ -1102,7 +1085,7 @@ def _speaks_of(part: str, asked: str) -> bool:
         pairs = {part[at : at + 2] for at in range(len(part) - 1)}
         return len([pair for pair in pairs if UNSPACED.match(pair) and pair in asked]) > 1
     words = [{word.lower()[:3] for word in WORD.findall(text) if len(word) > 2} for text in (part, asked)]
-    return bool((words[0] & words[1]) - _OF_TIME)
+    return bool((words[0] & words[1]) - OF_TIME)
 
 
 def _shares(part: str, prompt: str) -> bool:
