@@ -225,7 +225,7 @@ def _question(prompt: str) -> _Choice:
     said = _WORD.findall(_WHERE.split(asked["predicate"], maxsplit=1)[0]) or _WORD.findall(asked["predicate"])
     if not said and prompt[asked.end() :].lstrip().startswith("?"):  # "Ai cao hơn?"
         said = [word for word in _ANY_WORD.findall(asked["predicate"]) if word.lower() not in SAFE]
-    if not said:
+    if not said and prompt[asked.end() :].lstrip().startswith("?"):
         said = _ANY_WORD.findall(asked["predicate"])[:1]  # "Who won?"
     spoken = {word for name in names for word in name.split()}
     predicate = frozenset(word.lower() for word in said if word not in spoken)

@@ -53,22 +53,23 @@ _BESIDE = Gated(
 )
 # Words that restate what precedes them and conclude nothing from it.
 _RESTATES = lazy_pattern(
-    r"\W*(?:which|that|namely|in other|i\.e|d\.|das heißt|nämlich|c['’]est|es decir|a saber|o sea|ou seja"
+    r"\W*(?:which is|that|namely|in other|i\.e|d\.|das heißt|nämlich|c['’]est|es decir|a saber|o sea|ou seja"
     r"|isto|cioè|vale|to jest"
     r"|oftewel|dat|det|yani|tức|yaitu|то есть|т|يعني|यानी|即|也就是|すなわち|つまり|즉|共)",
     re.IGNORECASE,
 )
 
 
-def main_clause(text: str, sentence: Span, language: str) -> tuple[Span, bool]:
+def main_clause(text: str, sentence: Span, language: str, *, loose: bool = True) -> tuple[Span, bool]:
     """Returns the clause with which a sentence concludes, and whether a word such as "so" begins it.
 
     It begins after the last such word, or after the premise before it, and ends before the reason that follows it.
+    With `loose`, words such as "but" and "namely" begin it too.
     """
     begin, concluded = sentence[0], False
     turns = [match for match in SO.finditer(text, *sentence) if begins_clause(text, sentence[0], match)]
-    for turn in sorted((*turns, *BUT.finditer(text, *sentence)), key=re.Match.end):
-        if not (_RESTATES.match(turn[0]) and reason_of(text, begin + 1, turn.start(), language)):
+    for turn in sorted((*turns, *(BUT.finditer(text, *sentence) if loose else ())), key=re.Match.end):
+        if not _RESTATES.match(turn[0]) or (loose and not reason_of(text, begin + 1, turn.start(), language)):
             begin, concluded = turn.end(), True
     premise = None if concluded else _PREMISE.match(text, *sentence)
     begin = premise.end() if premise else begin

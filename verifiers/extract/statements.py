@@ -28,7 +28,7 @@ from verifiers.extract.asked import (
     topics,
 )
 from verifiers.extract.claims import named
-from verifiers.extract.clauses import begins_clause, objection, opposed, reason_of, reports, supposes
+from verifiers.extract.clauses import begins_clause, main_clause, objection, opposed, reason_of, reports, supposes
 from verifiers.extract.conclusions import OPTION_LABEL, altered, concludes, unsure
 from verifiers.extract.contrasts import contrast, explains
 from verifiers.extract.numerals import language_of
@@ -182,6 +182,11 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         sentence = (sentence[0], contrasted)
     nearly = NEARLY.search(text, *sentence)
     sentence = (sentence[0], nearly.start()) if nearly else sentence
+    main, _ = main_clause(text, sentence, language, loose=False)
+    premised = main[0] > sentence[0] and any(not item.article for item in quantities(text, *main, language))
+    if premised:
+        before = [*before, *quantities(text, sentence[0], main[0], language)]
+        sentence = (main[0], sentence[1])  # without its premises
     reason = reason_of(text, sentence[0] + 1, sentence[1], language)
     reason = reason or (EXPLAINED.search(text, *sentence) if SO.match(part) else None)
     stated_first = quantities(text, sentence[0], reason.start(), language) if reason else ()
@@ -254,13 +259,20 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         or follows(value.value, known)
         or (len(sentences) > 1 and not WORD.search(text[sentence[0] : value.span[0]] + after))
         or (text[: value.span[0]].endswith("**") and after.startswith("**"))
+        or (premised and prompt)
         or (reason and not WORD.search(text[sentence[0] : value.span[0]]))
         or (value.kind in ("time", "duration") and question.time and _speaks_of(part, prompt[-_ASKED:]))
         or (value.kind == "relation" and not WORD.search(text[sentence[0] : value.span[0]] + after))
         or (value.kind == "formula" and "=" in text[slice(*value.span)] and not WORD.search(after))
     )
     if value.key in {quantity.key for quantity in asked} and not (
-        turn or reason or SO.search(part) or concludes(led) or LEFT_OVER.search(f", {led}") or len(inside) > 1
+        turn
+        or reason
+        or premised
+        or SO.search(part)
+        or concludes(led)
+        or LEFT_OVER.search(f", {led}")
+        or len(inside) > 1
     ):
         return None  # the sentence only repeats a value of the question
     if wanted.time and prompt and not (signs or _shares(part, prompt)):

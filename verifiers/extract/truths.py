@@ -42,7 +42,7 @@ _OPENS = lazy_pattern(
 )
 # Words that leave such an answer open, take it back or make it conditional.
 _OPEN = lazy_pattern(
-    r"[?？؟]|(?<![^\W\d_])(?:if|unless|whether|maybe|perhaps|possibly|probably|would|might|depend\w*"
+    r"[?？؟]|(?<![^\W\d_])(?:I|you|we|question|problem|true|false|wahr|vrai|faux|verdad|vero|if|unless|whether|maybe|perhaps|possibly|probably|would|might|depend\w*"
     r"|provided|except|sometimes|seems?|says?|said|claims?"
     r"|thinks?|guess\w*|sure|wait|actually|sorry|wrong|mistake\w*|at first|wenn|falls|vielleicht|sofern"
     r"|außer|sagt|glaub\w*|moment|falsch|si(?! (?:ottiene|trova|ha|può|divide|deduce|ricava|vede|scrive"
