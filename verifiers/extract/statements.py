@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -43,6 +44,7 @@ from verifiers.extract.statement_words import (
     APPROXIMATE,
     ASKED_WITH,
     ASKS_TIME,
+    AT_ANOTHER_TIME,
     AT_FIRST,
     BESIDE_TIME,
     BESIDES,
@@ -152,7 +154,8 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         sentence = (condition, sentence[1])
         part = text[slice(*sentence)]
     whole = sentence
-    reported = AT_FIRST.sub(" ", part) if question.at_first else part
+    at_first = question.at_first or (not prompt and AT_FIRST.search(text, low, sentence[0]))
+    reported = AT_FIRST.sub(" ", part) if at_first else part
     if reports(reported, wanted) or supposes(part):
         return None
     frame = FRAMES.search(text, low, sentence[0])
@@ -183,8 +186,13 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     nearly = NEARLY.search(text, *sentence)
     sentence = (sentence[0], nearly.start()) if nearly else sentence
     main, _ = main_clause(text, sentence, language, loose=False)
-    premised = main[0] > sentence[0] and any(not item.article for item in quantities(text, *main, language))
-    if premised:
+    said_in_it = [item for item in quantities(text, *main, language) if not item.article]
+    premised = condition is not None or (main[0] > sentence[0] and bool(said_in_it))
+    ranked = _RANKED.fullmatch(text, said_in_it[0].span[1], main[1]) if len(said_in_it) == 1 else None
+    if ranked and not (WORD.search(text[main[0] : said_in_it[0].span[0]]) or denied):
+        asks_for_it = not prompt or ranked["rank"].lower()[:5] in wanted.sentence.lower()
+        return Extraction(said_in_it[0].span if asks_for_it else None, "statement", said=said_in_it[0].said)
+    if main[0] > sentence[0] and said_in_it:
         before = [*before, *quantities(text, sentence[0], main[0], language)]
         sentence = (main[0], sentence[1])  # without its premises
     reason = reason_of(text, sentence[0] + 1, sentence[1], language)
@@ -214,6 +222,9 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     placed = placed or (language == "pl" and text.endswith("to ", clause[0], value.span[0]))  # "that is" in Polish
     other = SOMEBODY.search(text, _said_of(text, sentence, value)[0], value.span[0])
     if other and prompt and other[0].lower() not in prompt.lower():
+        return Extraction(None, "unsure")
+    then = AT_ANOTHER_TIME.search(text[slice(*_said_of(text, sentence, value))]) if prompt else None
+    if then and then[0].lower() not in prompt.lower():
         return Extraction(None, "unsure")
     is_wanted = wanted.is_wanted(text, value)
     placed = placed or _leads(text[clause[0] : value.span[0]], wanted, is_wanted)
@@ -259,7 +270,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         or follows(value.value, known)
         or (len(sentences) > 1 and not WORD.search(text[sentence[0] : value.span[0]] + after))
         or (text[: value.span[0]].endswith("**") and after.startswith("**"))
-        or (premised and prompt)
+        or premised
         or (reason and not WORD.search(text[sentence[0] : value.span[0]]))
         or (value.kind in ("time", "duration") and question.time and _speaks_of(part, prompt[-_ASKED:]))
         or (value.kind == "relation" and not WORD.search(text[sentence[0] : value.span[0]] + after))
@@ -277,7 +288,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         return None  # the sentence only repeats a value of the question
     if wanted.time and prompt and not (signs or _shares(part, prompt)):
         return None
-    if prompt or (signs and (before or len(inside) > 1)):
+    if prompt or (signs and (before or len(inside) > 1 or reason or premised)):
         return Extraction(value.span, "statement", said=value.said)
     return None
 
@@ -444,6 +455,9 @@ def _is_reason(part: str, language: str) -> bool:
     """Returns whether a sentence only gives a reason for the text before it, without a conclusion or an objection."""
     if len(part) > 200 or not GIVES_REASON.match(part):
         return False
+    (begin, end), _ = main_clause(part, (0, len(part)), language)
+    if begin and quantities(part, begin, end, language):
+        return False  # "Because a pentagon has five corners, five edges meet there."
     rest = GIVES_REASON.sub(" ", part) if UNSPACED.search(part) else part[8:]
     return not (SO.search(rest) or OPPOSED.search(rest) or objection(rest, language) or unsure(rest))
 
@@ -520,11 +534,20 @@ def _answered_first(text: str, sentences: list[Span], language: str, wanted: Ask
     values = [q for q in quantities(text, *sentences[0], language) if not q.article and q.key not in given]
     if len({value.key for value in values}) != 1 or says_other(text, wanted, values[0]):
         return False
+    rest = text[sentences[1][0] : sentences[-1][1]]
+    doubted = CORRECTION.search(rest) or FRAMES.search(rest)
+    last = next(reversed(quantities(text, *sentences[-1], language)), None)
+    again = last is not None and last.key == values[0].key and not WORD.search(text[last.span[1] : sentences[-1][1]])
+    if (
+        again
+        and not (doubted or OPPOSED.search(rest) or reports(UNREAL.sub(" ", rest), wanted))
+        and shared_with(wanted.sentence, first)
+    ):
+        return True  # "Pip is 17. Without the six extra years ... 34, and half of that is 17."
     topics = shared_with(wanted.sentence, first)
     if not topics or any(len(shared_with(wanted.sentence, other)) >= len(topics) for other in others):
         return False
-    rest = text[sentences[1][0] : sentences[-1][1]]
-    if CORRECTION.search(rest) or FRAMES.search(rest) or objection(rest, language) or unsure(rest):
+    if doubted or objection(rest, language) or unsure(rest):
         return False
     known = [value.value for value in asked if value.value is not None]
     later = [q for q in quantities(text, sentences[1][0], sentences[-1][1], language) if not q.article]
@@ -587,7 +610,7 @@ def _given_condition(text: str, sentence: Span, wanted: Asked, known: Sequence[Q
     The condition of "If each costs $4, she pays $8" is fulfilled if the question says that each costs $4.
     """
     found = CONDITION.match(text, *sentence)
-    if found is None or not any(char.isdigit() for char in text[found.end() : sentence[1]]):
+    if found is None or (wanted.sentence and not any(char.isdigit() for char in text[found.end() : sentence[1]])):
         return None
     if any(match[0].lower() not in wanted.sentence.lower() for match in UNREAL.finditer(text, *sentence)):
         return None
@@ -595,7 +618,7 @@ def _given_condition(text: str, sentence: Span, wanted: Asked, known: Sequence[Q
         return None
     given = quantities(text, sentence[0], found.end(), language)
     keys = {quantity.key for quantity in known}
-    fulfilled = bool(given) and all(quantity.key in keys or quantity.article for quantity in given)
+    fulfilled = bool(given) and (not wanted.sentence or all(item.key in keys or item.article for item in given))
     return found.end() if fulfilled else None
 
 
@@ -648,22 +671,38 @@ def _leads(led: str, wanted: Asked, is_wanted: bool) -> bool:
 
 # A preposition after which a value of the asked kind is no argument: "consists of seven days", "consta de 24 horas".
 _LED_TO = lazy_pattern(
-    r"(?!(?:half|cube|root|part|more|less|each|most|some|many|none|third|other|fewer|square|quarter|multiple|instead|out"
+    r"(?!(?:half|cube|root|part|more|less|each|most|some|many|none|third|other|fewer|square|quarter"
+    r"|multiple|instead|out"
     r"|ahead|short|one|two|three|moitié|mitad|metade|metà|hälfte|plus|moins|más|menos|mais|più|meno)\b)"
     r"\b[^\W\d_]+ (?:of|de|di|von|aus|van|av|out of|from|z|ze|из|от|من)\s+(?:just |only |exactly )?$",
     re.IGNORECASE,
 )
 _LABEL_OF = lazy_pattern(r"\b([^\W\d_]{3,})\s+(?:number |nr\. |no\. )?$", re.IGNORECASE)
 _WHICH = lazy_pattern(
-    r"\b(?:which|what|welche[mnrs]?|quel(?:le)?|qué|qual|quale|che|welk[e]?|vilke[nt]|który\w*|jaki\w*)\s+([^\W\d_]{3,})"
+    r"\b(?:which|what|welche[mnrs]?|quel(?:le)?|qué|qual|quale|che|welk[e]?|vilke[nt]|który\w*"
+    r"|jaki\w*)\s+([^\W\d_]{3,})"
     r"",
     re.IGNORECASE,
 )
 _BY = lazy_pattern(r"\bby\s+\W*$", re.IGNORECASE)
+# "5/8 is the larger of the two"
+_RANKED = lazy_pattern(
+    r"(?:\s*(?:—|–|の方が|のほうが|[이가]))?\s*(?:(?:is|ist|est|es|è|é|jest|är)\s+)?(?:(?:the|der|die|das|la|le|el"
+    r"|il|lo|o|a)\s+)?"
+    r"(?P<rank>larg(?:er|est)|great(?:er|est)|bigg(?:er|est)|small(?:er|est)|größer\w?|kleiner\w?"
+    r"|plus (?:grande?|petite?)|mayor|menor|maior"
+    r"|maggiore|minore|больше|меньше|większ[aey]|mniejsz[aey]|groter|större|mindre|更?[大小](?:きい|さい)?"
+    r"|더 (?:큽|작습))"
+    r"(?:\s+(?:one|of the two|fraction|number|value|der beiden|des deux|de los dos|dos dois|dei due|bruch"
+    r"|zahl))*(?:です|니다)?[\s.!。]*",
+    re.IGNORECASE,
+)
 _ASKS_RATIO = lazy_pattern(
     r"\bratio|verhältnis|rapport|raz[óã]o|rapporto|verhouding|förhålland|stosun|отношени", re.IGNORECASE
 )
 _RATIO = lazy_pattern(r"(?<![\w.,:])(\d{1,6} (?:to|zu|à|a|para|tot|till|do|к) \d{1,6})[\s.!*]*$", re.IGNORECASE)
+_ONLY_IS = lazy_pattern(r"\s*(?:is|equals|ist|est|es|é|è|jest|är|равно|равен)\s*", re.IGNORECASE)
+_HOURS = frozenset("time heure heures hora horas ora ore stund uhr saat часов часа".split())
 _FEW = 6  # words of a clause before a closing option letter
 _CLOSING_LETTER = lazy_pattern(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
 _LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
@@ -679,14 +718,18 @@ _HOLDS_NONE = lazy_pattern(r"\b(?:none|nothing|no|0|ohne|sans|sin|senza) ", re.I
 _CLAIM = lazy_pattern(r"\b(?:the|this) claim\b", re.IGNORECASE)
 _TWO_WORDS = lazy_pattern(r"\b(\w+)\s+(?=(\w+))")
 _NO_NUMBER_AFTER = lazy_pattern(
-    r"\b(?:around|about|between)\b(?!\s+(?:(?:a|an|the|half|some)\s+)*(?:§|[$€£]?\d|(?:one|two|three|four|five|six|seven|eight|nine"
+    r"\b(?:around|about|between)\b(?!\s+(?:(?:a|an|the|half|some)\s+)*(?:§|[$€£]?\d|(?:one|two|three|four"
+    r"|five|six|seven|eight|nine"
     r"|ten|eleven|twelve|\w+teen|\w+ty|hundred)\b))",
     re.IGNORECASE,
 )
 _CONTRASTED = lazy_pattern(
-    r"(?:,|\s[(—–-]|[(—–])\s*(?:and |but |und |et |y |e |а )?(?:not(?: quite)?|nicht(?: ganz)?"
-    r"|pas(?: tout à fait)?|no|non|não|не|niet"
-    r"|instead of|rather than)\s(?=[^.;]*\d)",
+    r"(?:(?:,|\s[(—–-]|[(—–])\s*(?:and |but |und |et |y |e |а )?(?:not(?: quite)?|nicht(?: ganz)?"
+    r"|pas(?: tout à fait)?|no|non|não|не|niet|instead of"
+    r"|rather than)|,?\s(?:rather than|instead of|and not|anstatt|statt|und nicht|au lieu de|et non"
+    r"|en lugar de|en vez de|y no|em vez de|e não"
+    r"|invece di|anziché|e non|in plaats van|en niet|i stället för|och inte|zamiast|a nie|вместо"
+    r"|а не))\s(?=[^.;]*\d)",
     re.IGNORECASE,
 )
 
@@ -745,7 +788,7 @@ def _only_one(
     if BESIDES.search(led.rpartition(", which ")[2]):
         return None
     known = _values([*asked, *before, *inside], last)
-    return last if LEFT_OVER.search(led) or follows(last.value, known) else None
+    return last if LEFT_OVER.search(led) or _ONLY_IS.fullmatch(led) or follows(last.value, known) else None
 
 
 def _the_wanted(
@@ -803,10 +846,11 @@ def _of_the_asked(
         (value, _said_of(text, sentence, value)) for value in inside
         if value.key not in given and not value.article and not _is_operand(text, value.span, sentence)
     ]  # fmt: skip
+    said = [pair for pair in said if pair[0].kind == "time"] if wanted.clock else said
     said = list({value.key: (value, span) for value, span in said}.values())
     if len(said) != 2 or said[0][1] == said[1][1] or SO.search(text, said[0][0].span[1], said[1][0].span[0]):
         return None
-    words = topics(wanted.sentence) - INTERROGATIVES
+    words = topics(wanted.sentence) - INTERROGATIVES - (_HOURS if wanted.clock else frozenset())
     shared = [words & topics(text[slice(*span)]) for _, span in said]
     most = max(range(2), key=lambda index: len(shared[index]))
     clause = text[slice(*said[most][1])]
@@ -878,6 +922,7 @@ def _another_is_asked(
     rest = prompt.replace(wanted.sentence, " ")
     names_another = bool(shared_with(rest, own_part) - own_shared - shared_with(rest, wanted.sentence))
     new = _new(text, sentence, inside, asked, wanted) if names_another else []
+    known = [item.value for item in (*asked, *inside) if item.value is not None]
     for other in inside:
         said = _said_of(text, sentence, other)
         if other.article or other.key == value.key or said == own:
@@ -889,7 +934,9 @@ def _another_is_asked(
         if not own_words and words & _next_word(text, other) and _next_word(text, value):
             return True
         concluded = SO.search(text, other.span[1], value.span[0]) is not None
-        if other in new and not concluded and shared_with(wanted.sentence, part) - own_shared:
+        step = other.span[0] < value.span[0] and other.value is not None and _is_a_step(other.value, value.value, known)
+        step = step and len(own_shared) > len(shared_with(wanted.sentence, part))
+        if other in new and not (concluded or step) and shared_with(wanted.sentence, part) - own_shared:
             return True
     return False
 
@@ -1063,7 +1110,7 @@ def with_unit(text: str, end: int, extraction: Extraction) -> Extraction:
 
 
 def follows(value: Fraction | None, given: list[Fraction]) -> bool:
-    """Returns whether a value is a sum of given numbers, or a difference, product, quotient or percentage of two."""
+    """Returns whether a value is a sum or product of given numbers, or a difference, quotient or percentage of two."""
     if value is None:
         return False
     wanted = float(value)
@@ -1073,7 +1120,10 @@ def follows(value: Fraction | None, given: list[Fraction]) -> bool:
         return abs(result - wanted) <= 1e-9 * abs(wanted)
 
     if len(numbers) > 1 and (
-        same(sum(numbers)) or same(sum(set(numbers))) or same(2 * max(numbers) - sum(set(numbers)))
+        same(sum(numbers))
+        or same(math.prod(numbers))
+        or same(sum(set(numbers)))
+        or same(2 * max(numbers) - sum(set(numbers)))
     ):
         return True
     if any(same(a + b + c) for a, b, c in itertools.combinations(numbers[-8:], 3)):

@@ -50,8 +50,8 @@ _YES = (
 )
 _NO = (
     "nein non nao não nee nej tidak नहीं нет 否 いいえ 아니요 아니오 لا hayir hayır nie falsch falsche faux fausse falsa"
-    " falsk falskt onwaar fałsz falsz fałszywe yanlış yanlis yanlıştır khong không 거짓 неправда 假 falso неверно ложь 错"
-    " 错误 誤り"
+    " falsk falskt onwaar fałsz falsz fałszywe yanlış yanlis yanlıştır khong không 거짓 неправда 假 falso неверно ложь"
+    " 错 错误 誤り"
 )
 TRUTHS: dict[str, str] = {**dict.fromkeys(_YES.split(), "yes"), **dict.fromkeys(_NO.split(), "no")}
 _NO_SOLUTION = lazy_pattern(NO_SOLUTION)
