@@ -244,7 +244,8 @@ def question_of(prompt: str) -> str:
 
 
 OF_TIME = frozenset(
-    "the and for how whe wha doe did wil lon tim its are was wie wan uhr que hor der die das les une".split()
+    "the and for how whe wha doe did wil lon tim its are was wie wan uhr que hor der die das les une"
+    " heure heur hora horas".split()
 )
 INTERROGATIVES = frozenset("many much combi cuánt cuant quant wievi viele сколь siapa berap hoeve".split())
 _COMMON = OF_TIME | {stem[:4] for stem in INTERROGATIVES}

@@ -317,7 +317,7 @@ SO = Gated(
     r"|(?<![^\W\d_])(?:إذن|لذلك|وبذلك|لذا|فإن|इसलिए|अतः|तो)(?![^\W\d_])"
     r"|\b(?:in other words|that is|that means|i\.e\.|o que dá|lo que da|ce qui (?:fait|donne)|il che dà"
     r"|which (?:is(?! the (?:number|amount|total|result|price"
-    r"|cost|length|age|area)\b)|means|gives|makes)|d\.\s?h\.|das heißt"
+    r"|cost|length|age|area)\b)|(?:means|shows|implies)(?: that)?|gives|makes)|d\.\s?h\.|das heißt"
     r"|c['’]est-à-dire|es decir|o sea|ou seja"
     r"|isto é|cioè|vale a dire|to jest|oftewel|dat wil zeggen|det vill säga|yani|tức là|yaitu|artinya|то есть"
     r"|т\.\s?е\.)(?!\w)"

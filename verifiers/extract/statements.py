@@ -156,6 +156,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     whole = sentence
     at_first = question.at_first or (not prompt and AT_FIRST.search(text, low, sentence[0]))
     reported = AT_FIRST.sub(" ", part) if at_first else part
+    reported = reported.replace(", want ", ", ") if language == "nl" else reported  # "because"
     if reports(reported, wanted) or supposes(part):
         return None
     frame = FRAMES.search(text, low, sentence[0])
@@ -535,19 +536,15 @@ def _answered_first(text: str, sentences: list[Span], language: str, wanted: Ask
     if len({value.key for value in values}) != 1 or says_other(text, wanted, values[0]):
         return False
     rest = text[sentences[1][0] : sentences[-1][1]]
-    doubted = CORRECTION.search(rest) or FRAMES.search(rest)
-    last = next(reversed(quantities(text, *sentences[-1], language)), None)
-    again = last is not None and last.key == values[0].key and not WORD.search(text[last.span[1] : sentences[-1][1]])
-    if (
-        again
-        and not (doubted or OPPOSED.search(rest) or reports(UNREAL.sub(" ", rest), wanted))
-        and shared_with(wanted.sentence, first)
-    ):
-        return True  # "Pip is 17. Without the six extra years ... 34, and half of that is 17."
     topics = shared_with(wanted.sentence, first)
-    if not topics or any(len(shared_with(wanted.sentence, other)) >= len(topics) for other in others):
+    most = max(len(shared_with(wanted.sentence, other)) for other in others)
+    if len(topics) <= most or CORRECTION.search(rest) or FRAMES.search(rest):
         return False
-    if doubted or objection(rest, language) or unsure(rest):
+    last = quantities(text, *sentences[-1], language)[-1:]
+    again = last and last[0].key == values[0].key and not WORD.search(text[last[0].span[1] : sentences[-1][1]])
+    if again and not (OPPOSED.search(rest) or reports(UNREAL.sub(" ", rest), wanted)):
+        return True  # "Pip is 17. Without the six extra years ... 34, and half of that is 17."
+    if objection(rest, language) or unsure(rest):
         return False
     known = [value.value for value in asked if value.value is not None]
     later = [q for q in quantities(text, sentences[1][0], sentences[-1][1], language) if not q.article]
@@ -702,7 +699,6 @@ _ASKS_RATIO = lazy_pattern(
 )
 _RATIO = lazy_pattern(r"(?<![\w.,:])(\d{1,6} (?:to|zu|à|a|para|tot|till|do|к) \d{1,6})[\s.!*]*$", re.IGNORECASE)
 _ONLY_IS = lazy_pattern(r"\s*(?:is|equals|ist|est|es|é|è|jest|är|равно|равен)\s*", re.IGNORECASE)
-_HOURS = frozenset("time heure heures hora horas ora ore stund uhr saat часов часа".split())
 _FEW = 6  # words of a clause before a closing option letter
 _CLOSING_LETTER = lazy_pattern(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
 _LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
@@ -850,11 +846,11 @@ def _of_the_asked(
     said = list({value.key: (value, span) for value, span in said}.values())
     if len(said) != 2 or said[0][1] == said[1][1] or SO.search(text, said[0][0].span[1], said[1][0].span[0]):
         return None
-    words = topics(wanted.sentence) - INTERROGATIVES - (_HOURS if wanted.clock else frozenset())
+    words = topics(wanted.sentence) - INTERROGATIVES
     shared = [words & topics(text[slice(*span)]) for _, span in said]
     most = max(range(2), key=lambda index: len(shared[index]))
     clause = text[slice(*said[most][1])]
-    enough = len(shared[most]) > 1 or shared[most] == words or UNSPACED.search(clause)
+    enough = wanted.clock or len(shared[most]) > 1 or shared[most] == words or UNSPACED.search(clause)
     if shared[1 - most] or not shared[most] or not enough:
         return None
     elsewhere = SOMEBODY_ELSE.search(clause)
