@@ -188,7 +188,8 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     sentence = (sentence[0], nearly.start()) if nearly else sentence
     main, _ = main_clause(text, sentence, language, loose=False)
     said_in_it = [item for item in quantities(text, *main, language) if not item.article]
-    premised = condition is not None or (main[0] > sentence[0] and bool(said_in_it))
+    led_to = len(WORD.findall(text, sentence[0], main[0])) > 2 or UNSPACED.search(text, sentence[0], main[0] - 3)
+    premised = condition is not None or bool(led_to and said_in_it)
     ranked = _RANKED.fullmatch(text, said_in_it[0].span[1], main[1]) if len(said_in_it) == 1 else None
     if ranked and not (WORD.search(text[main[0] : said_in_it[0].span[0]]) or denied):
         asks_for_it = not prompt or ranked["rank"].lower()[:5] in wanted.sentence.lower()
