@@ -36,59 +36,32 @@ _BRIEF = 4  # words: "so it is even"
 _PARTS = lazy_pattern(  # separates the statements of a clause
     r"[,;:，；：、]\s?(?!\d)|\s(?:and|und|et|y|e|en|och|i|и|ve|và|dan)\s", re.IGNORECASE
 )
-_CLASSES = (  # the members of a class; "/" separates words of one meaning, "_" is a space
-    "even odd",
-    "gerade/gerades/gerader ungerade/ungerades/ungerader",
-    "pair/paire/pairs/paires impair/impaire/impairs/impaires",
-    "par/pares impar/impares/ímpar/ímpares",
-    "pari dispari",
-    "even oneven",
-    "jämn/jämnt/jämna udda",
-    "parzysta/parzyste/parzysty/parzystą nieparzysta/nieparzyste/nieparzysty/nieparzystą",
-    "чётное/четное/чётна/четна/чётная/четная/чётным/четным/чётно/четно/чётный/четный"
-    " нечётное/нечетное/нечётна/нечетна/нечётная/нечетная/нечётным/нечетным/нечётно/нечетно/нечётный/нечетный",
-    "çift/çifttir tek/tektir",
-    "chẵn lẻ",
-    "genap ganjil",
-    "偶数 奇数",
-    "짝수 홀수",
-    "زوجي/زوجية/زوجيا/زوجياً فردي/فردية/فرديا/فردياً",
-    "सम विषम",
-    "greater/larger/bigger/more/higher smaller/less/lower/fewer equal/the_same",
-    "größer/mehr/höher kleiner/weniger gleich/gleich_groß",
-    "plus_grand/plus_grande/supérieur/supérieure plus_petit/plus_petite/inférieur/inférieure égal/égale/égaux",
-    "mayor/más_grande/maior menor/más_pequeño/más_pequeña igual/iguales/iguais",
-    "maggiore/più_grande minore/più_piccolo/più_piccola uguale/uguali",
-    "groter/meer kleiner/minder gelijk",
-    "större/fler mindre/färre lika",
-    "większy/większa/większe/więcej mniejszy/mniejsza/mniejsze/mniej równy/równa/równe",
-    "больше меньше равно/равны",
-    "büyük/büyüktür/fazla küçük/küçüktür/az eşit/eşittir",
-    "lớn_hơn nhỏ_hơn/bé_hơn bằng_nhau",
-    "lebih_besar lebih_kecil sama",
-    "大于/更大 小于/更小 等于/相等",
-    "大きい 小さい 等しい",
-    "크다/큽니다 작다/작습니다 같다/같습니다",
-    "prime composite",
-    "prim/primzahl zusammengesetzt/zusammengesetzte",
-    "premier composé",
-    "primo compuesto/composto",
-    "priemgetal/priem samengesteld",
-    "простое/простым составное/составным",
-    "质数/素数 合数",
-    "素数 合成数",
-    "positive negative zero",
-    "positiv negativ null",
-    "positif/positive négatif/négative nul/nulle",
-    "positivo/positiva negativo/negativa cero/zero",
-    "rational irrational",
-    "rationnel irrationnel",
-    "racional/razionale irracional/irrazionale",
-    "increasing decreasing constant",
-    "acute right obtuse",
-    "heads tails",
-    "spring summer autumn/fall winter",
-)
+# The members of closed classes, and ";" after each class; "/" separates words of one meaning, "_" is a space.
+_CLASSES = (
+    "even odd; gerade/gerades/gerader ungerade/ungerades/ungerader; "
+    "pair/paire/pairs/paires impair/impaire/impairs/impaires; par/pares impar/impares/ímpar/ímpares; pari dispari; "
+    "even oneven; jämn/jämnt/jämna udda; "
+    "parzysta/parzyste/parzysty/parzystą nieparzysta/nieparzyste/nieparzysty/nieparzystą; "
+    "чётное/четное/чётна/четна/чётная/четная/чётным/четным/чётно/четно/чётный/четный "
+    "нечётное/нечетное/нечётна/нечетна/нечётная/нечетная/нечётным/нечетным/нечётно/нечетно/нечётный/нечетный; "
+    "çift/çifttir tek/tektir; chẵn lẻ; genap ganjil; 偶数 奇数; 짝수 홀수; "
+    "زوجي/زوجية/زوجيا/زوجياً فردي/فردية/فرديا/فردياً; सम विषम; "
+    "greater/larger/bigger/more/higher smaller/less/lower/fewer equal/the_same; "
+    "größer/mehr/höher kleiner/weniger gleich/gleich_groß; "
+    "plus_grand/plus_grande/supérieur/supérieure plus_petit/plus_petite/inférieur/inférieure égal/égale/égaux; "
+    "mayor/más_grande/maior menor/más_pequeño/más_pequeña igual/iguales/iguais; "
+    "maggiore/più_grande minore/più_piccolo/più_piccola uguale/uguali; groter/meer kleiner/minder gelijk; "
+    "större/fler mindre/färre lika; "
+    "większy/większa/większe/więcej mniejszy/mniejsza/mniejsze/mniej równy/równa/równe; больше меньше равно/равны; "
+    "büyük/büyüktür/fazla küçük/küçüktür/az eşit/eşittir; lớn_hơn nhỏ_hơn/bé_hơn bằng_nhau; "
+    "lebih_besar lebih_kecil sama; 大于/更大 小于/更小 等于/相等; 大きい 小さい 等しい; 크다/큽니다 작다/작습니다 같다/같습니다; prime composite; "
+    "prim/primzahl zusammengesetzt/zusammengesetzte; premier composé; primo compuesto/composto; "
+    "priemgetal/priem samengesteld; простое/простым составное/составным; 质数/素数 合数; 素数 合成数; positive negative zero; "
+    "positiv negativ null; positif/positive négatif/négative nul/nulle; "
+    "positivo/positiva negativo/negativa cero/zero; rational irrational; rationnel irrationnel; "
+    "racional/razionale irracional/irrazionale; increasing decreasing constant; acute right obtuse; heads tails; "
+    "spring summer autumn/fall winter"
+).split("; ")
 # Words by which a clause says what something is or becomes.
 _SAYS = lazy_pattern(
     r"(?<![^\W\d_])(?:is|are|was|were|be|been|becomes?|gives?|makes?|making|yields?|produces?|producing"

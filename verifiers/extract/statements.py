@@ -931,9 +931,11 @@ def _another_is_asked(
         if not own_words and words & _next_word(text, other) and _next_word(text, value):
             return True
         concluded = SO.search(text, other.span[1], value.span[0]) is not None
-        step = other.span[0] < value.span[0] and other.value is not None and _is_a_step(other.value, value.value, known)
-        step = step and len(own_shared) > len(shared_with(wanted.sentence, part))
-        if other in new and not (concluded or step) and shared_with(wanted.sentence, part) - own_shared:
+        if concluded or other not in new:
+            continue
+        shared = shared_with(wanted.sentence, part)
+        step = other.span[0] < value.span[0] and len(own_shared) > len(shared) and other.value is not None
+        if shared - own_shared and not (step and _is_a_step(other.value, value.value, known)):
             return True
     return False
 

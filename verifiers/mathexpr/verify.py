@@ -111,7 +111,7 @@ class MathVerifier:
         GoldError: (when called) the problem has no gold, or one that can't be understood.
     """
 
-    version = "10"
+    version = "11"
 
     def __init__(
         self,
