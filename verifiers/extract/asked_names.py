@@ -160,10 +160,10 @@ def _last_one(pattern: re.Pattern[str], text: str, sentence: Span, clause: Span,
     if len({match[0].lower() for match in concluded}) == 1:
         return None if FROM.search(text, clause[0], concluded[0].start()) else concluded[0].span()
     given = {name[0].lower() for name in pattern.finditer(prompt)}
-    found = [match for match in pattern.finditer(text, *sentence) if match[0].lower() not in given]
+    found = [match for match in pattern.finditer(text, sentence[0], clause[1]) if match[0].lower() not in given]
     if not found or FROM.search(text, sentence[0], found[-1].start()):
         return None
-    closes = _ENDING.fullmatch(text, found[-1].end(), sentence[1])
+    closes = _ENDING.fullmatch(text, found[-1].end(), clause[1])
     return found[-1].span() if closes or len({match[0].lower() for match in found}) == 1 else None
 
 
@@ -223,13 +223,23 @@ def _question(prompt: str) -> _Choice:
     names |= {f"{kind} {thing}" for kind, thing in things if len({first for first, of in things if of == thing}) > 1}
     names = frozenset(f"{name}'s" if _owns(name, prompt) else name for name in names | either)
     said = _WORD.findall(_WHERE.split(asked["predicate"], maxsplit=1)[0]) or _WORD.findall(asked["predicate"])
+    if _DEGREES.issuperset(word.lower() for word in said):  # "le plus âgé"
+        said += [word for word in re.findall(r"\b[^\W\d_]{3}\b", asked["predicate"]) if word.lower() not in _SHORT]
     if not said and prompt[asked.end() :].lstrip().startswith("?"):  # "Ai cao hơn?"
         said = [word for word in _ANY_WORD.findall(asked["predicate"]) if word.lower() not in SAFE]
+    if _DEGREES.issuperset(word.lower() for word in said):  # "le plus âgé"
+        said += [word for word in re.findall(r"\b[^\W\d_]{3}\b", asked["predicate"]) if word.lower() not in _SHORT]
     if not said and prompt[asked.end() :].lstrip().startswith("?"):
         said = _ANY_WORD.findall(asked["predicate"])[:1]  # "Who won?"
     spoken = {word for name in names for word in name.split()}
     predicate = frozenset(word.lower() for word in said if word not in spoken)
     return _Choice(_any_of(names, prompt), predicate) if names else _Choice()
+
+
+_DEGREES = frozenset(
+    "more most less least fewer fewest plus moins mehr más menos mais meno meer minst mest daha".split()
+)
+_SHORT = frozenset("the est ist has had hat war was are der die das les los las dei una del del ont ils".split())
 
 
 def _owns(name: str, prompt: str) -> bool:

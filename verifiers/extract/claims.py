@@ -54,9 +54,12 @@ _CLASSES = (
     "större/fler mindre/färre lika; "
     "większy/większa/większe/więcej mniejszy/mniejsza/mniejsze/mniej równy/równa/równe; больше меньше равно/равны; "
     "büyük/büyüktür/fazla küçük/küçüktür/az eşit/eşittir; lớn_hơn nhỏ_hơn/bé_hơn bằng_nhau; "
-    "lebih_besar lebih_kecil sama; 大于/更大 小于/更小 等于/相等; 大きい 小さい 等しい; 크다/큽니다 작다/작습니다 같다/같습니다; prime composite; "
+    "lebih_besar lebih_kecil sama; 大于/更大 小于/更小 等于/相等; 大きい 小さい 等しい; "
+    "크다/큽니다 작다/작습니다 같다/같습니다; "
+    "prime composite; "
     "prim/primzahl zusammengesetzt/zusammengesetzte; premier composé; primo compuesto/composto; "
-    "priemgetal/priem samengesteld; простое/простым составное/составным; 质数/素数 合数; 素数 合成数; positive negative zero; "
+    "priemgetal/priem samengesteld; простое/простым составное/составным; 质数/素数 合数; 素数 合成数; "
+    "positive negative zero; "
     "positiv negativ null; positif/positive négatif/négative nul/nulle; "
     "positivo/positiva negativo/negativa cero/zero; rational irrational; rationnel irrationnel; "
     "racional/razionale irracional/irrazionale; increasing decreasing constant; acute right obtuse; heads tails; "
@@ -195,7 +198,7 @@ def _who(text: str, sentence: Span, prompt: str, language: str, gold: str) -> Ex
     name, predicate = re.escape(gold), re.escape(asked["predicate"].strip()[:12])
     clause, _ = main_clause(text, sentence, language)
     found = re.search(
-        rf"(?<![比和跟于如没有])(?P<before>{name})(?:の方|のほう|쪽)?[がはも이가은는]?\s*"
+        rf"(?<![比和跟于如没有])(?P<before>{name})(?:の方|のほう|쪽|的)?[がはも이가은는]?\s*"
         rf"(?:比[^，。]{{1,6}}|[^、。,]{{1,10}}(?:より|보다)も?\s*)?[更最还要]*{predicate}"
         rf"|{predicate}[^，、。,]{{0,6}}?(?:是|のは|人は|方は|사람은|것은|쪽은)\s*(?P<after>{name})",
         text[slice(*clause)],
@@ -249,6 +252,6 @@ def _another_day(text: str, sentence: Span, span: Span, prompt: str) -> bool:
     """Returns whether this sentence begins with its day and the sentence before names another day."""
     low = max(0, sentence[0] - _LONGEST)
     before = max((stop.start() for stop in STOP.finditer(text, low, sentence[0] - 2)), default=low)
-    other = asked_day(text, (before, sentence[0]), (before, before), prompt)
+    other = asked_day(text, (before, sentence[0]), (before, sentence[0]), prompt)
     named = other is not None and text[slice(*other)].lower() != text[slice(*span)].lower()
     return named and not WORD.search(text[sentence[0] : span[0]])

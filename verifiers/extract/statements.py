@@ -194,6 +194,8 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     if ranked and not (WORD.search(text[main[0] : said_in_it[0].span[0]]) or denied):
         asks_for_it = not prompt or ranked["rank"].lower()[:5] in wanted.sentence.lower()
         return Extraction(said_in_it[0].span if asks_for_it else None, "statement", said=said_in_it[0].said)
+    if led_to and not said_in_it and quantities(text, *main, language):
+        return Extraction(None, "unsure")  # "Because 7 minus 4 is 3, the answer has one digit."
     if main[0] > sentence[0] and said_in_it:
         before = [*before, *quantities(text, sentence[0], main[0], language)]
         sentence = (main[0], sentence[1])  # without its premises

@@ -22,7 +22,8 @@ _ALONE = lazy_pattern(
     re.IGNORECASE | re.MULTILINE,
 )
 _TURN = lazy_pattern(
-    r"(?<![^\W\d_])(?:but|however|yet|aber|doch|mais|pero|mas|ma|но|однако|maar|men|ale|ama)(?![^\W\d_])|但是?|しかし|하지만",
+    r"(?<![^\W\d_])(?:but|however|yet|aber|doch|mais|pero|но|однако|maar|ale|ama|(?<=[,;.!] )(?:mas|ma"
+    r"|men))(?![^\W\d_])|但是?|しかし|하지만",
     re.I,
 )
 _DOUBTED = lazy_pattern(
@@ -42,7 +43,8 @@ _OPENS = lazy_pattern(
 )
 # Words that leave such an answer open, take it back or make it conditional.
 _OPEN = lazy_pattern(
-    r"[?？؟]|(?<![^\W\d_])(?:I|you|we|question|problem|true|false|wahr|vrai|faux|verdad|vero|if|unless|whether|maybe|perhaps|possibly|probably|would|might|depend\w*"
+    r"[?？؟]|(?<![^\W\d_])(?:I|you|we|question|problem|true|false|wahr|vrai|faux|verdad|vero|if|unless"
+    r"|whether|maybe|perhaps|possibly|probably|would|might|depend\w*"
     r"|provided|except|sometimes|seems?|says?|said|claims?"
     r"|thinks?|guess\w*|sure|wait|actually|sorry|wrong|mistake\w*|at first|wenn|falls|vielleicht|sofern"
     r"|außer|sagt|glaub\w*|moment|falsch|si(?! (?:ottiene|trova|ha|può|divide|deduce|ricava|vede|scrive"

@@ -44,8 +44,9 @@ ALL_REALS = (
     r"|(?:全体|所有|一切)(?:实数|實數)|(?:すべて|全て)の実数|모든 실수|جميع الأعداد الحقيقية"
 )
 _YES = (
-    "ja oui si sí sì sim tak ya हाँ हां да 是 はい 예 네 نعم evet tak wahr wahre vrai vraie verdadera verdadeira vera"
-    " sant sann waar prawda prawdziwe dogru doğru doğrudur dogrudur đúng dung benar 참 правда 真 verdadero verdadeiro"
+    "ja oui si sí sì sim tak ya हाँ हां да 是 是的 はい 예 네 نعم evet tak wahr wahre vrai vraie verdadera verdadeira"
+    " vera sant sann waar prawda prawdziwe dogru doğru doğrudur dogrudur đúng dung benar 참 правда 真 verdadero"
+    " verdadeiro"
     " vero верно истина 对 正确 正しい"
 )
 _NO = (
