@@ -197,7 +197,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     if led_to and not said_in_it and quantities(text, *main, language):
         return Extraction(None, "unsure")  # "Because 7 minus 4 is 3, the answer has one digit."
     if main[0] > sentence[0] and said_in_it:
-        before = [*before, *quantities(text, sentence[0], main[0], language)]
+        before = (*before, *quantities(text, sentence[0], main[0], language))
         sentence = (main[0], sentence[1])  # without its premises
     reason = reason_of(text, sentence[0] + 1, sentence[1], language)
     reason = reason or (EXPLAINED.search(text, *sentence) if SO.match(part) else None)
