@@ -38,6 +38,12 @@ def test_what_ordinary_prose_says(gold, prompt, text, score):
     assert verdict.score == score, verdict
 
 
+@each(table("claim_cases.txt"))
+def test_what_the_main_clause_claims(gold, prompt, text, score):
+    verdict = resolve("math")(Problem(answer=gold, prompt=prompt), Completion(text))
+    assert verdict.score == score, verdict
+
+
 @pytest.mark.parametrize("text", [r"\boxed{7}, \boxed{A: ^}", r"\boxed{(A) ^} and \boxed{7}"])
 def test_an_option_beside_another_box_that_cannot_be_read_is_a_verdict(text):
     assert resolve("math")(Problem(answer="7"), Completion(text)).score == 0.0

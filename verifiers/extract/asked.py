@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 
 from verifiers.extract.quantities import Quantity
-from verifiers.extract.statement_words import ASKS_TIME, DIFFERS, PLAIN_WORD, SHARED, STOP, WORD
+from verifiers.extract.statement_words import ASKS_TIME, DIFFERS, PLAIN_WORD, SHARED, STOP, UNSPACED, WORD
 from verifiers.lazy_pattern import lazy_pattern
 from verifiers.units.reading import Unit, atoms, read_unit
 
@@ -240,3 +241,34 @@ def question_of(prompt: str) -> str:
     parts = [part for low, high in itertools.pairwise(ends) if (part := prompt[low:high].strip())]
     asking = [part for part in parts if _QUESTION.search(part[-3:])]
     return (asking or parts or [""])[-1][-_LONGEST:]
+
+
+OF_TIME = frozenset(
+    "the and for how whe wha doe did wil lon tim its are was wie wan uhr que hor der die das les une"
+    " heure heur hora horas".split()
+)
+INTERROGATIVES = frozenset("many much combi cuánt cuant quant wievi viele сколь siapa berap hoeve".split())
+_COMMON = OF_TIME | {stem[:4] for stem in INTERROGATIVES}
+
+
+def shared_with(question: str, part: str) -> Set[str]:
+    """Returns the beginnings of the words that a question and a sentence share."""
+    if UNSPACED.search(part):
+        return topics(question) & topics(part)
+    return (_beginnings(question) & _beginnings(part)) - _COMMON
+
+
+@functools.lru_cache(maxsize=64)
+def _beginnings(part: str) -> frozenset[str]:
+    return frozenset(word.lower().rstrip("s")[:4] for word in WORD.findall(part) if len(word) > 2)
+
+
+def topics(part: str) -> set[str]:
+    """Returns the stems of words, or pairs of characters in scripts without spaces between words."""
+    if not UNSPACED.search(part):
+        return stems(part)
+    return {part[at : at + 2] for at in range(len(part) - 1) if all(UNSPACED.match(char) for char in part[at : at + 2])}
+
+
+def stems(text: str) -> set[str]:
+    return {word[:5].lower() for word in WORD.findall(text) if len(word) > 2} - OF_TIME

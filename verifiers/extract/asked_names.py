@@ -17,8 +17,8 @@ _IS = (
     r"|costa)\b)"
 )
 _WHO = lazy_pattern(
-    r"(?:^|[.!?,:;。\n]\s*)(?:and |et |und )?¿?(?:who|ai|kim|vem|which of (?:them|the \w+)"
-    rf"|(?:which|welche[rs]?|cuál|qual|quale)(?: \w+)?{_IS}|l(?:equ|aqu)elle?{_IS}"
+    r"(?:^|[.!?,:;。\n]\s*)(?:and |et |und )?¿?(?:who|ai|kim|vem|which of (?:them|the \w+(?: \w+)?)"
+    rf"|(?:which|welche[rs]?|cuál|qual|quale)(?: \w+){{0,3}}?{_IS}|l(?:equ|aqu)elle?{_IS}"
     r"|wer|wie(?= (?:is|heeft|loopt|was|krijgt)\b)|qui|qui[eé]n|chi|quem|кто|kto|siapa)(?!\w)"
     r"\s?(?P<predicate>[^.!?,:;\n]{2,80})",
     re.IGNORECASE,
@@ -59,7 +59,7 @@ _NOT = lazy_pattern(
     r"|except|but|would)(?!\w)",
     re.IGNORECASE,
 )
-_WEEKDAYS = lazy_pattern(
+DAYS = lazy_pattern(
     r"(?<![^\W\d_])(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|lundi|mardi"
     r"|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|(?:segunda|terça|quarta|quinta|sexta)-feira"
     r"|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag|zondag|понедельник|вторник"
@@ -113,7 +113,7 @@ _MONTH = (
     r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|janeiro|fevereiro|março|maio|junho|julho"
     r"|setembro|outubro|novembro|dezembro|gennaio|febbraio|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre)"
 )
-_MONTHS = lazy_pattern(rf"(?<![^\W\d_]){_MONTH}(?![^\W\d_])", re.IGNORECASE)
+MONTHS = lazy_pattern(rf"(?<![^\W\d_]){_MONTH}(?![^\W\d_])", re.IGNORECASE)
 _DATE = lazy_pattern(
     rf"(?<![^\W_]){_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?(?![\d%])|(?<![\d.])\d{{1,2}}(?:st|nd|rd"
     rf"|th|er|\.|º|°)? (?:of |de )?{_MONTH}"
@@ -126,6 +126,13 @@ _WHICH_DATE = lazy_pattern(
     r"|(?:che|quale|in che) (?:data|giorno))\b",
     re.IGNORECASE,
 )
+
+
+def asks_for_a_name(prompt: str) -> bool:
+    """Returns whether a question asks for a name, a weekday, a month or a date."""
+    return (
+        _names_of_days(prompt[-600:]) != (None, False) or "谁" in prompt or _question(prompt[-600:]).names is not None
+    )
 
 
 def asked_day(text: str, sentence: Span, clause: Span, prompt: str) -> Span | None:
@@ -145,23 +152,23 @@ def _names_of_days(prompt: str) -> tuple[re.Pattern[str] | None, bool]:
     """Returns the pattern of the weekdays or months that a question asks for, and whether it asks for a date."""
     asked = _WHICH_DAY.search(prompt)
     of_month = asked is not None and asked[0].lower().endswith(("month", "monat", "mois", "mes", "mês", "mese"))
-    return None if asked is None else _MONTHS if of_month else _WEEKDAYS, _WHICH_DATE.search(prompt) is not None
+    return None if asked is None else MONTHS if of_month else DAYS, _WHICH_DATE.search(prompt) is not None
 
 
 def _last_one(pattern: re.Pattern[str], text: str, sentence: Span, clause: Span, prompt: str) -> Span | None:
     concluded = list(pattern.finditer(text, *clause)) if clause[0] > sentence[0] else []
     if len({match[0].lower() for match in concluded}) == 1:
-        return None if _FROM.search(text, clause[0], concluded[0].start()) else concluded[0].span()
+        return None if FROM.search(text, clause[0], concluded[0].start()) else concluded[0].span()
     given = {name[0].lower() for name in pattern.finditer(prompt)}
-    found = [match for match in pattern.finditer(text, *sentence) if match[0].lower() not in given]
-    if not found or _FROM.search(text, sentence[0], found[-1].start()):
+    found = [match for match in pattern.finditer(text, sentence[0], clause[1]) if match[0].lower() not in given]
+    if not found or FROM.search(text, sentence[0], found[-1].start()):
         return None
-    closes = _ENDING.fullmatch(text, found[-1].end(), sentence[1])
+    closes = _ENDING.fullmatch(text, found[-1].end(), clause[1])
     return found[-1].span() if closes or len({match[0].lower() for match in found}) == 1 else None
 
 
 _ENDING = lazy_pattern(r"[ .!*_。]*(?:입니다|이다|です|だ|である|になります|[dt][ıiuü]r|है)?[\s.!*_。।]*")
-_FROM = lazy_pattern(
+FROM = lazy_pattern(
     r"\b(?:before|after|since|from|until|not|vor|nach|seit|nicht|avant|après|depuis|pas|antes de|después de"
     r"|desde|no|depois de|não|prima di|dopo|da|non)"
     r"(?: the| dem| le| el| il| o)?\s*$",
@@ -214,13 +221,30 @@ def _question(prompt: str) -> _Choice:
     names = frozenset(name for name in names if name[0].isupper() and name.lower() not in SAFE)
     things = _THE_THING.findall(prompt)
     names |= {f"{kind} {thing}" for kind, thing in things if len({first for first, of in things if of == thing}) > 1}
-    names |= either
+    names = frozenset(f"{name}'s" if _owns(name, prompt) else name for name in names | either)
     said = _WORD.findall(_WHERE.split(asked["predicate"], maxsplit=1)[0]) or _WORD.findall(asked["predicate"])
+    if _DEGREES.issuperset(word.lower() for word in said):  # "le plus âgé"
+        said += [word for word in re.findall(r"\b[^\W\d_]{3}\b", asked["predicate"]) if word.lower() not in _SHORT]
     if not said and prompt[asked.end() :].lstrip().startswith("?"):  # "Ai cao hơn?"
         said = [word for word in _ANY_WORD.findall(asked["predicate"]) if word.lower() not in SAFE]
+    if _DEGREES.issuperset(word.lower() for word in said):  # "le plus âgé"
+        said += [word for word in re.findall(r"\b[^\W\d_]{3}\b", asked["predicate"]) if word.lower() not in _SHORT]
+    if not said and prompt[asked.end() :].lstrip().startswith("?"):
+        said = _ANY_WORD.findall(asked["predicate"])[:1]  # "Who won?"
     spoken = {word for name in names for word in name.split()}
     predicate = frozenset(word.lower() for word in said if word not in spoken)
     return _Choice(_any_of(names, prompt), predicate) if names else _Choice()
+
+
+_DEGREES = frozenset(
+    "more most less least fewer fewest plus moins mehr más menos mais meno meer minst mest daha".split()
+)
+_SHORT = frozenset("the est ist has had hat war was are der die das les los las dei una del del ont ils".split())
+
+
+def _owns(name: str, prompt: str) -> bool:
+    """Returns whether a question names only things of a person, as in "Nora's with 36 or Ben's with 34?"."""
+    return f"{name}'s" in prompt and re.search(rf"\b{re.escape(name)}(?!'s)", prompt) is None
 
 
 def _alternatives(question: str, *, named: bool) -> frozenset[str]:

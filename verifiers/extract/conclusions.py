@@ -105,7 +105,7 @@ _CONCLUDES = Gated(
     r"|stands at|comes? (?:out )?to|amounts? to|adds? up to|simplif\w+ to|reduces? to|evaluates? to|equal to"
     r"|conclude\w*|follows|(?:this|that|which) leaves"
     r"|(?:has|have|had)(?=\s+(?:(?:exactly|only|just|a total of|about)\s+)?[$(\\*]*$)|makes?(?=\s+[$(\\*]*$)"
-    r"|also|daher|somit|folglich|insgesamt|ergibt|lautet|lauten|am ende"
+    r"|also|daher|somit|folglich|insgesamt|ergibt|lautet|lauten|heißt|am ende"
     r"|en tout|al final|no total|ao todo|alla fine|por tanto|[éè]"
     r"|bleib\w+|ist|sind|erhalten|beträgt|donc|ainsi"
     r"|reste\w*|est|sont|obtient|vaut|vale|valen|valem|equivale"
@@ -237,7 +237,8 @@ _ASIDE = lazy_pattern(
 )
 # Words that make the value a bound or an intermediate result.
 _BOUND = Gated(
-    r"\b(?:at (?:least|most)|(?:more|less|fewer|greater|smaller|larger|higher|lower|other) than|nearly|almost"
+    r"\b(?:at (?:least|most)|(?:more|less|fewer|greater|smaller|larger|higher|lower"
+    r"|other) than(?: an?(?: \w+)?)?|nearly|almost"
     r"|close to"
     r"|(?:never |not )?exceeds?|(?<!add )(?<!adds )(?<!added )(?<!sum )(?<!sums )up to|half(?: of)?|twice"
     r"|mindestens|höchstens|fast|knapp|beinahe|annähernd"

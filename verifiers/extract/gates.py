@@ -105,13 +105,34 @@ class Gated:
         """Returns whether the pattern could match from `start` to `end`. The features of a short text are cached."""
         return self.may_match(text if len(text) <= _SHORT else text[start:end])
 
+    @functools.cached_property
+    def _on_lower(self) -> re.Pattern[str] | None:
+        """The pattern for texts in lower case, which is searched faster, or None if case matters to it."""
+        pattern, flags = self._given
+        if not flags & re.IGNORECASE or "-i:" in pattern or any(map(str.isupper, re.sub(r"\\.", "", pattern))):
+            return None
+        return re.compile(pattern, flags & ~re.IGNORECASE)
+
+    def _reader(self, text: str) -> tuple[re.Pattern[str], str]:
+        """Returns a pattern and the text, of the same length, in which it finds what this pattern finds in `text`."""
+        found = _features(text) if len(text) <= _SHORT and self._on_lower is not None else None
+        return (self.pattern, text) if found is None or self._on_lower is None else (self._on_lower, found.lower)
+
     def search(self, text: str, start: int = 0, end: int | None = None) -> re.Match[str] | None:
+        """Returns the first match. Its text may be in lower case."""
         end = len(text) if end is None else end
-        return self.pattern.search(text, start, end) if self.may_match_in(text, start, end) else None
+        if not self.may_match_in(text, start, end):
+            return None
+        pattern, text = self._reader(text)
+        return pattern.search(text, start, end)
 
     def finditer(self, text: str, start: int = 0, end: int | None = None) -> Iterator[re.Match[str]]:
+        """Yields all matches. Their text may be in lower case."""
         end = len(text) if end is None else end
-        return self.pattern.finditer(text, start, end) if self.may_match_in(text, start, end) else iter(())
+        if not self.may_match_in(text, start, end):
+            return iter(())
+        pattern, text = self._reader(text)
+        return pattern.finditer(text, start, end)
 
     def sub(self, new: str | Callable[[re.Match[str]], str], text: str) -> str:
         return self.pattern.sub(new, text) if self.may_match(text) else text

@@ -162,6 +162,7 @@ for _language, _words in _BASES.items():
 _LETTERS = lazy_pattern(r"[^\W\d_]+")
 
 
+@functools.lru_cache(maxsize=64)
 def language_of(text: str) -> str:
     """Returns the code of the most likely language of a short text, "en" if there is no evidence."""
     if not text.isascii():

@@ -57,7 +57,8 @@ CHECK = lazy_pattern(
 )
 # "Indeed, 12 + 12 + 6 is 30": the sentence only confirms an equation.
 INDEED = lazy_pattern(
-    r"\W*(?:and |und |et |y |e )?(?:indeed|in fact|after all|sure enough|efectivamente|en efecto|en effet|effectivement"
+    r"\W*(?:and |und |et |y |e )?(?:indeed|in fact|after all|sure enough|efectivamente|en efecto|en effet"
+    r"|effectivement"
     r"|tatsächlich|in der tat|infatti|in effetti|de fato|com efeito|inderdaad|rzeczywiście|действительно"
     r"|確かに|実際|确实|的确|실제로)(?![^\W\d_])",
     re.IGNORECASE,
@@ -119,8 +120,10 @@ APPROXIMATE = lazy_pattern(
 _SOMEBODY = (
     r"(?<!for )(?<!for the )(?<!for his )(?<!for her )(?<!of )(?<!to )\b(?:brother|sister|sibling|friend"
     r"|neighbou?r\w*|cousin|father|mother|uncle|aunt|teacher|classmate|colleague|someone|somebody"
-    r"|anyone|anybody|bruder|schwester|freund\w*|nachbar\w*|vater|mutter|jemand|frère|sœur|soeur|amie?s?|voisine?|père|mère|quelqu['’]un"
-    r"|hermano|hermana|amig[oa]s?|vecin[oa]|padre|madre|alguien|irmão|irmã|vizinh[oa]|pai|mãe|alguém|fratello|sorella|amic[oa]|vicin[oa]"
+    r"|anyone|anybody|bruder|schwester|freund\w*|nachbar\w*|vater|mutter|jemand|frère|sœur|soeur|amie?s?"
+    r"|voisine?|père|mère|quelqu['’]un"
+    r"|hermano|hermana|amig[oa]s?|vecin[oa]|padre|madre|alguien|irmão|irmã|vizinh[oa]|pai|mãe|alguém"
+    r"|fratello|sorella|amic[oa]|vicin[oa]"
     r"|qualcuno)\b|(?<!\w)(?:брат\w*|сестр\w*|сосед\w*|кто-то)|哥哥|弟弟|姐姐|妹妹|朋友|别人|有人|兄が|姉が|弟が|妹が|友達|誰か|친구|동생|누나"
     r"|누군가|(?<!\w)(?:أخته|أخوه|صديق\w*)"
 )
@@ -153,8 +156,10 @@ SHARED = frozenset(
 )
 # A preposition that may lead to the asked value: "leaves her with 12 eggs", "they average out at 85".
 LEADS = lazy_pattern(
-    r"(?:\b(?:leav\w+|left|ends?|ended|up|remain\w*|stay\w*|walk\w*|go|goes|went|comes?|came|return\w*|out|home|is|are|was|were|be"
-    r"|finish\w*|winds?|bleib\w*|endet|steht|reste\w*|retrouve\w*|finit|repart|queda\w*|qued[óo]|acaba\w*|fica\w*|ficou|rimane"
+    r"(?:\b(?:leav\w+|left|ends?|ended|up|remain\w*|stay\w*|walk\w*|go|goes|went|comes?|came|return\w*|out"
+    r"|home|is|are|was|were|be"
+    r"|finish\w*|winds?|bleib\w*|endet|steht|reste\w*|retrouve\w*|finit|repart|queda\w*|qued[óo]|acaba\w*"
+    r"|fica\w*|ficou|rimane"
     r"|resta|ritrova|finisce|blijft|остаётся|останется|остался|осталась|zostaje)(?: [^\W\d_]+){0,4}\s(?:with|mit"
     r"|avec|con|com|met|med|с|z)"
     r"|(?<!^)\b(?:at|by|to))\s+(?:(?:just|only|exactly|a|an|the|nur|genau|seulement|sólo|solo|só"
@@ -170,13 +175,16 @@ NONE_LEFT = lazy_pattern(
 )
 # A question that asks for a difference or a change.
 DIFFERS = lazy_pattern(
-    r"\b(?:more|less|fewer|difference|differ|(?:in|de)creas\w+|chang\w+|rise[ns]?|rose|drop\w*|grow\w*|grew|f[ae]ll\w*|reduc\w+|lower\w*|rais\w+|exceeds?"
-    r"|(?:long|tall|high|wid|old|young|heavi|light|fast|larg|bigg|small|short|warm|cold|deep|low|cheap)er|unterschied|mehr|weniger"
+    r"\b(?:more|less|fewer|difference|differ|(?:in|de)creas\w+|chang\w+|rise[ns]?|rose|drop\w*|grow\w*"
+    r"|grew|f[ae]ll\w*|reduc\w+|lower\w*|rais\w+|exceeds?"
+    r"|(?:long|tall|high|wid|old|young|heavi|light|fast|larg|bigg|small|short|warm|cold|deep|low|cheap)er"
+    r"|unterschied|mehr|weniger"
     r"|plus|moins|diferencia|diferença|differenza|más|menos|mais|più|meno)\b|(?<!\w)(?:на сколько|разниц\w*)",
     re.IGNORECASE,
 )
 NO_LEAD = lazy_pattern(
-    r"\b(?:multipl\w+|divid\w+|add(?:s|ed|ing)?|compar\w+|close|equal|prior|due|next|up|corresponds?|begin\w*|start\w*|began"
+    r"\b(?:multipl\w+|divid\w+|add(?:s|ed|ing)?|compar\w+|close|equal|prior|due|next|up|corresponds?"
+    r"|begin\w*|start\w*|began"
     r"|buys?|bought|sells?|costs?|together|along|each|empez\w+|comenz\w+|comme[nç]\w+)"
     r"(?: [^\W\d_]+){0,3}\s+(?:with|at|by|to|mit|avec|con|com|met|med|с|z)\W",
     re.IGNORECASE,
@@ -209,7 +217,7 @@ REPORTS = Gated(
     r"|myśli\w*|według|podobno"
     r"|diyor|dedi|söylüyor|sanıyor|düşünüyor|nói|cho rằng|nghĩ|katanya|bilang|mengira|menurut"
     r"|говор\w+|сказал\w*|счита\w+|дума\w+|утвержда\w+|якобы|кажется|вроде|по словам|сначала)\b"
-    r"|说|說|认为|認為|觉得|覺得|据|以为|假设|假設|如果|言っ|言う|思っ|思う|らしい|そうです|と仮定|もし|말했|말하"
+    r"|说|說|认为|認為|觉得|覺得|据|以为|假设(?!全)|假設(?!全)|如果|言っ|言う|思っ|思う|らしい|そうです|と仮定|もし|말했|말하"
     r"|생각|만약|라고"
     r"|قال|يقول|يظن|يعتقد|لو|कहा|कहता|सोच|मान लो|अगर|यदि",
     re.IGNORECASE,
@@ -229,7 +237,7 @@ STARTS = lazy_pattern(
     r"|compute|calculate|determine|guess|hint|attempt|draft|zuerst|zunächst|aufgabe|frage|schritt"
     r"|d['’]abord|question|étape|exercice|primero|problema|paso|pregunta|ejercicio|primeiro|passo|pergunta|exercício"
     r"|prima|domanda|esercizio|сначала|задача|вопрос|шаг|ilk önce|soru|bài|câu|soal)\b(?! (?:the )?(?:number|of)\b)"
-    r"|\W*(?:第|首先|先|问题|題|题|まず|問|최초|먼저|문제|أولا|السؤال|पहले|प्रश्न)",
+    r"|\W*(?:第(?![一二三四五六七八九十\d]+[天年次周月])|首先|先|问题|題|题|まず|問|최초|먼저|문제|أولا|السؤال|पहले|प्रश्न)",
     re.IGNORECASE,
 )
 OPPOSED = Gated(
@@ -267,7 +275,7 @@ FRAMES = Gated(
     r"|let['’]s say|let us say|what if|angenommen"
     r"|nehmen wir an|supposons|imaginons"
     r"|supongamos|imaginemos|suponhamos|supponiamo|immaginiamo|stel|anta att|załóżmy|предположим|допустим"
-    r"|假设|假如|仮に)\b"
+    r"|假设(?!全)|假如|仮に)\b"
     r"|falsche (?:lösung|rechnung|antwort)|mauvaise (?:solution|réponse)|(?:solución|respuesta) (?:falsa"
     r"|incorrecta|equivocada)"
     r"|weiß (?:ich )?nicht|keine ahnung|je ne sais pas|no sé|não sei|non (?:lo )?so\b|не знаю|不知道|分かりません"
@@ -297,7 +305,7 @@ GOT = lazy_pattern(
 SO = Gated(
     r"(?:[,;:—–]|^|\s)\s*(?:and )?\b(?:so|therefore|thus|hence|altogether|all told|namely"
     r"|whence|daher|also|somit|folglich|deshalb|nämlich|woraus"
-    r"|donc|d['’]où"
+    r"|donc|d['’]où|si bien que|por lo que"
     r"|ainsi|alors|así que|de donde|a saber|da cui"
     r"|de (?:modo|manera) que|por eso|por isso|de sorte que|per cui|di conseguenza|por lo tanto|por tanto"
     r"|entonces|luego|portanto|logo|então|assim|quindi|dunque|perciò|pertanto|dus|daarom|zodat|sodass|so dass"
@@ -307,8 +315,9 @@ SO = Gated(
     r"|откуда|отсюда|итого"
     r"|итак)\b"
     r"|(?<![^\W\d_])(?:إذن|لذلك|وبذلك|لذا|فإن|इसलिए|अतः|तो)(?![^\W\d_])"
-    r"|\b(?:in other words|that is|that means|i\.e\.|which (?:is(?! the (?:number|amount|total|result|price"
-    r"|cost|length|age|area)\b)|means|gives|makes)|d\.\s?h\.|das heißt"
+    r"|\b(?:in other words|that is|that means|i\.e\.|o que dá|lo que da|ce qui (?:fait|donne)|il che dà"
+    r"|which (?:is(?! the (?:number|amount|total|result|price"
+    r"|cost|length|age|area)\b)|(?:means|shows|implies)(?: that)?|gives|makes)|d\.\s?h\.|das heißt"
     r"|c['’]est-à-dire|es decir|o sea|ou seja"
     r"|isto é|cioè|vale a dire|to jest|oftewel|dat wil zeggen|det vill säga|yani|tức là|yaitu|artinya|то есть"
     r"|т\.\s?е\.)(?!\w)"
@@ -354,7 +363,8 @@ AT_FIRST = Gated(
 )
 # A denial and the word that it denies.
 DENIAL = lazy_pattern(
-    r"((?<!\w)(?:not|nicht|keine?|pas|no|non|não|не|niet|inte|nie|không|tidak)(?!\w)|ない|没有?|未|不)\s*([^\W\d_]{1,5})",
+    r"((?<!\w)(?:not|nicht|keine?|pas|no|non|não|не|niet|inte|nie|không|tidak)(?!\w)(?:\s+(?:l[ao]s?|les?"
+    r"|se|es|sie|ihn|them|it)(?=\s))?|ない|没有?|未|不)\s*([^\W\d_]{1,5})",
     re.IGNORECASE,
 )
 ASKS_TIME = lazy_pattern(
@@ -367,8 +377,10 @@ ASKS_TIME = lazy_pattern(
     re.IGNORECASE,
 )
 ASKED_WITH = lazy_pattern(
-    r"\b(by|at|to|in|from|for|with|on|after|um|auf|mit|nach|in|de|à|en|avec|dans|con|per|di|com|em|por|na|w|o|z|med|met|op|на|в|за|с)"
-    r"\s+(?:what|which|how|wie|welch\w*|combien|quel\w*|cuánt\w+|qué|quant[oiae]s?|qual[ei]?|che|ile|jak\w+|hoeveel|welk\w*|hur|vilk\w+"
+    r"\b(by|at|to|in|from|for|with|on|after|um|auf|mit|nach|in|de|à|en|avec|dans|con|per|di|com|em|por|na"
+    r"|w|o|z|med|met|op|на|в|за|с)"
+    r"\s+(?:what|which|how|wie|welch\w*|combien|quel\w*|cuánt\w+|qué|quant[oiae]s?|qual[ei]?|che|ile"
+    r"|jak\w+|hoeveel|welk\w*|hur|vilk\w+"
     r"|сколько|как\w+)\b",
     re.IGNORECASE,
 )
@@ -391,7 +403,8 @@ BESIDES = lazy_pattern(
 )
 NAMED = lazy_pattern(r"\$?\s*([A-Za-z](?:_\{?\w\}?)?)\s*=")
 BESIDE_TIME = lazy_pattern(
-    r"(?:\b(?:than|als|before|after|until|till|by|past|since|vor|nach|bis|seit|avant|après|antes|después|depois|prima|dopo|voor|na"
+    r"(?:\b(?:than|als|before|after|until|till|by|past|since|vor|nach|bis|seit|avant|après|antes|después"
+    r"|depois|prima|dopo|voor|na"
     r"|före|przed|trước|sebelum)|(?<!\w)(?:до|после|раньше|позже|قبل|بعد))(?: de| delle| d['’])?\s*$",
     re.IGNORECASE,
 )  # a time after these words is not the stated time
@@ -411,13 +424,30 @@ TRUE_OR_FALSE = Gated(
     re.IGNORECASE,
 )
 SAID_TRUE_OR_FALSE = Gated(
-    r"(?<![^\W\d_])(?:true|false|wahre?|falsch|vraie?|fausse|faux|verdader[oa]|fals[oa]|verdadeir[oa]|vero|vera|sant|falskt?|waar"
-    r"|onwaar|prawd\w+|fałsz\w*|doğru(?:dur)?|yanlış(?:tır)?|đúng|benar|salah|верно|неверно|правда|ложь|ложно|истинно)(?![^\W\d_])",
+    r"(?<![^\W\d_])(?:true|false|wahre?|falsch|vraie?|fausse|faux|verdader[oa]|fals[oa]|verdadeir[oa]|vero"
+    r"|vera|sant|falskt?|waar"
+    r"|onwaar|prawd\w+|fałsz\w*|doğru(?:dur)?|yanlış(?:tır)?|đúng|benar|salah|верно|неверно|правда|ложь"
+    r"|ложно|истинно)(?![^\W\d_])",
     re.IGNORECASE,
 )
 BUT = lazy_pattern(
     r"(?<![^\W\d_])(?:but|however|aber|doch|mais|pero|mas|porém|ma|però|но|однако|maar|men|ale|ama)(?![^\W\d_]),?\s"
     r"|但是?|しかし|하지만",
+    re.IGNORECASE,
+)
+ANOTHER = lazy_pattern(
+    r"\b(?:another|otr[oa]s|outr[oa]s|autres|altr[ie])\s+(?:[$€£]\s?)?(?:§|\d|(?:two|three|four|five|six"
+    r"|seven|eight|nine|ten|\w+teen|\w+ty)\b)",
+    re.IGNORECASE,
+)
+# A time beside the present of a question.
+AT_ANOTHER_TIME = Gated(
+    r"\b(?:yesterday|the day before yesterday|ago|gestern|vorgestern|vor \w+ (?:jahren|tagen|wochen"
+    r"|stunden)|avant-hier"
+    r"|il y a \w+ (?:ans|jours|heures)|ayer|anteayer|hace \w+ (?:años|días|horas)|ontem|anteontem|ieri"
+    r"|\w+ (?:anni|giorni|ore) fa|gisteren"
+    r"|eergisteren|geleden|igår|wczoraj|przedwczoraj|temu|вчера|позавчера|назад|dün|hôm qua|kemarin)\b|昨日"
+    r"|一昨日|昨天|前天|어제|그저께|أمس",
     re.IGNORECASE,
 )
 INFINITELY_MANY = lazy_pattern(
@@ -427,7 +457,8 @@ INFINITELY_MANY = lazy_pattern(
     re.IGNORECASE,
 )
 NOT = lazy_pattern(
-    r"(?<![^\W\d_])(?:not|n['’]t|isn['’]t|never|neither|nor|nicht|kein\w*|pas|non|no|não|не|niet|inte|nie|değil|không|bukan|tidak|if|seems?"
+    r"(?<![^\W\d_])(?:not|n['’]t|isn['’]t|never|neither|nor|nicht|kein\w*|pas|non|no|não|не|niet|inte|nie"
+    r"|değil|không|bukan|tidak|if|seems?"
     r"|scheint|semble|parece|sembra|кажется|only|whether|ob|si|se|или|or|oder|ou|o|half)(?![^\W\d_])",
     re.IGNORECASE,
 )
@@ -439,7 +470,8 @@ TRUTH = lazy_pattern(
 )
 LED_BY = lazy_pattern(r"(?<!\w)([^\W\d_]{3,20})\s+([^\W\d_]{1,6})\s*$")  # "started with"
 _BY_SIGN = (
-    r"(?:[-+−–·*×x/÷^]|\b(?:minus|plus|times|divided by|multiplied by|moins|fois|divisé par|mal|geteilt durch|menos|más"
+    r"(?:[-+−–·*×x/÷^]|\b(?:minus|plus|times|divided by|multiplied by|moins|fois|divisé par|mal"
+    r"|geteilt durch|menos|más"
     r"|por|entre|mais|vezes|più|meno|per|diviso|минус|плюс)\b)"
 )
 _THINGS = r"(?:\s?[a-z]{1,12}(?:\s[a-z]{1,12})?)?"  # "12 red apples + 5 pears = 17"
@@ -449,7 +481,8 @@ OPERATES = lazy_pattern(rf"\d[\s%]*(?:{_BY_SIGN}|:)\s*[$€£]?$|\d{_THINGS}\s+[
 PLACED = Gated(
     r"\b(?:averages?|works?|comes?|tops?|totals?)(?: (?:out|in|up))? at\s*$"
     r"|\b(?:puts?|sets?|brings?|keeps?|stands?|stays?|lands?|remains?)\b[^,.;]{0,60} at\s*$"
-    r"|\b(?:br(?:ings?|ought)|t(?:akes?|ook)|raise[sd]?|lower(?:s|ed)?|reduce[sd]?|cuts?|drop(?:s|ped)?|f(?:alls?|ell)|rises?|rose|gr(?:ows?|ew)"
+    r"|\b(?:br(?:ings?|ought)|t(?:akes?|ook)|raise[sd]?|lower(?:s|ed)?|reduce[sd]?|cuts?|drop(?:s|ped)?"
+    r"|f(?:alls?|ell)|rises?|rose|gr(?:ows?|ew)"
     r"|goes|went|got|gets?|works? out|rounds?|converts?|lead(?:s|ing)?|led|collaps(?:es?|ed)|c(?:omes?|ame)"
     r"|amounts?|adds? up|sums? up|boils? down|shr[ia]nks?"
     r"|carr(?:y|ies|ied)|climb(?:s|ed)?|jump(?:s|ed)?|mov(?:es?|ed)|push(?:es|ed)?|lifts?|multipl(?:y|ies) out"
@@ -476,7 +509,8 @@ PLACED = Gated(
 )
 ADJUNCT = lazy_pattern(
     r"\W*(?:so |thus |therefore |hence |also |donc |dus |alltså |quindi |portanto |logo |así que )?(?:in|for|over"
-    r"|across|during|after|per|with|within|of|at|on|from|out of|each|every|all|nach|für|mit|bei|von|pro|während|en|dans"
+    r"|across|during|after|per|with|within|of|at|on|from|out of|each|every|all|nach|für|mit|bei|von|pro"
+    r"|während|en|dans"
     r"|pour|avec|après|pendant|sur|por|durante|con|tras|de|em|com|para|após|dos|das|di|dei|delle|dopo|på|under"
     r"|efter|med|av|na|voor|met|uit|w|za|po|z|за|в|на"
     r"|из|через|после|с|trong|với|sau|dalam|dari|في|من|بعد|خلال)\s+(?:(?:the|all|these|those|den|die|der|les|des"

@@ -10,13 +10,26 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from verifiers.extract.asked import NOTHING, Asked, asked_of, counted, says_other
-from verifiers.extract.asked_names import asked_date, asked_day, asked_name
+from verifiers.extract.asked import (
+    INTERROGATIVES,
+    NOTHING,
+    OF_TIME,
+    Asked,
+    asked_of,
+    counted,
+    says_other,
+    shared_with,
+    stems,
+    topics,
+)
+from verifiers.extract.claims import named
+from verifiers.extract.clauses import begins_clause, main_clause, objection, opposed, reason_of, reports, supposes
 from verifiers.extract.conclusions import OPTION_LABEL, altered, concludes, unsure
 from verifiers.extract.contrasts import contrast, explains
 from verifiers.extract.numerals import language_of
@@ -27,13 +40,14 @@ from verifiers.extract.statement_words import (
     ADJUNCT,
     AFTER_TIME,
     ANNOUNCES,
+    ANOTHER,
     APPROXIMATE,
     ASKED_WITH,
     ASKS_TIME,
+    AT_ANOTHER_TIME,
     AT_FIRST,
     BESIDE_TIME,
     BESIDES,
-    BUT,
     BY_DOING,
     CALLED_BAD,
     CALLS_WRONG,
@@ -50,7 +64,6 @@ from verifiers.extract.statement_words import (
     FRAMES,
     GIVES_REASON,
     GOT,
-    HARMFUL_IN,
     INDEED,
     INFINITELY_MANY,
     JOINS,
@@ -58,10 +71,8 @@ from verifiers.extract.statement_words import (
     LEADS,
     LED_BY,
     LEFT_OVER,
-    MAY,
     MORE,
     NAMED,
-    NAMES_UNKNOWN,
     NEARLY,
     NEIGHBOUR,
     NO_LEAD,
@@ -75,7 +86,6 @@ from verifiers.extract.statement_words import (
     PLACED,
     PLAIN_WORD,
     QUOTED,
-    REASON,
     REPORTS,
     SAID_TRUE_OR_FALSE,
     SO,
@@ -83,7 +93,6 @@ from verifiers.extract.statement_words import (
     SOMEBODY_ELSE,
     STARTS,
     STOP,
-    SUPPOSES,
     TRUE_OR_FALSE,
     TRUTH,
     UNREAL,
@@ -93,7 +102,6 @@ from verifiers.extract.statement_words import (
 )
 from verifiers.extract.turns import CORRECTION
 from verifiers.extract.understood import CONDITIONAL
-from verifiers.extract.vocabulary import HARMLESS, UNSAFE
 from verifiers.extract.wordings import says_no_solution
 from verifiers.lazy_pattern import lazy_pattern
 
@@ -102,11 +110,6 @@ _ASKED = 300  # characters of a question
 _LONGEST = 400  # characters of a sentence
 _MOST_BEFORE = 40  # quantities read in the question, and in the text before the sentence
 _ALIKE = 16  # characters by which the lengths of sentences that differ only in their values may differ
-_OF_TIME = frozenset(
-    "the and for how whe wha doe did wil lon tim its are was wie wan uhr que hor der die das les une".split()
-)
-_INTERROGATIVES = frozenset("many much combi cuánt cuant quant wievi viele сколь siapa berap hoeve".split())
-_COMMON = _OF_TIME | {stem[:4] for stem in _INTERROGATIVES}
 _LONGEST_UNIT = 24  # characters of a unit
 _OPERATION = 20  # characters of an operator in words
 _MATHS = ("formula", "relation")
@@ -120,13 +123,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     An extraction without a span means that the text does not commit to the value. With `contrasts`, the sentence must
     state the value instead of one that it denies.
     """
-    low = max(start, end - _LOOK)
-    language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
-    sentences = _sentences(text, low, end)
-    wanted = asked_of(prompt[-2000:])
-    del sentences[_explained_from(text, sentences, language) :]
-    while len(sentences) > 1 and _adds_nothing(text, sentences, language, wanted):
-        sentences.pop()
+    low, sentences, wanted, language = closing(text, start, end, prompt)
     if not sentences:
         return None
     answered = _answered_first(text, sentences, language, wanted, _asked(prompt[-2000:], language)) if prompt else False
@@ -145,7 +142,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     if TRUE_OR_FALSE.search(prompt[-_ASKED:]):
         return _said_true(text, sentence)
     ratio = _RATIO.search(text, *sentence) if _ASKS_RATIO.search(wanted.sentence) else None
-    if ratio is not None and not _opposed(text[sentence[0] : ratio.start()], language):
+    if ratio is not None and not opposed(text[sentence[0] : ratio.start()], language):
         return Extraction(ratio.span(1), "statement")
     option = _option(text, sentence, prompt, language)
     if option is not None:
@@ -157,8 +154,10 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         sentence = (condition, sentence[1])
         part = text[slice(*sentence)]
     whole = sentence
-    reported = AT_FIRST.sub(" ", part) if question.at_first else part
-    if _reports(reported, wanted) or _supposes(part):
+    at_first = question.at_first or (not prompt and AT_FIRST.search(text, low, sentence[0]))
+    reported = AT_FIRST.sub(" ", part) if at_first else part
+    reported = reported.replace(", want ", ", ") if language == "nl" else reported  # "because"
+    if reports(reported, wanted) or supposes(part):
         return None
     frame = FRAMES.search(text, low, sentence[0])
     if frame and not (
@@ -171,9 +170,9 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     truth = TRUTH.match(text, *sentence) if len(sentences) > 1 else None
     if truth is not None:
         return Extraction((truth.start(1), sentence[1]), "statement")
-    named = _named(text, sentence, prompt, language)
-    if named is not None:
-        return Extraction(named, "statement")
+    name = named(text, sentence, prompt, language)
+    if name is not None:
+        return Extraction(name, "statement")
     if STARTS.match(part):
         return None
     turn = contrast(text, sentence)
@@ -187,7 +186,20 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         sentence = (sentence[0], contrasted)
     nearly = NEARLY.search(text, *sentence)
     sentence = (sentence[0], nearly.start()) if nearly else sentence
-    reason = _reason(text, sentence[0] + 1, sentence[1], language)
+    main, _ = main_clause(text, sentence, language, loose=False)
+    said_in_it = [item for item in quantities(text, *main, language) if not item.article]
+    led_to = len(WORD.findall(text, sentence[0], main[0])) > 2 or UNSPACED.search(text, sentence[0], main[0] - 3)
+    premised = condition is not None or bool(led_to and said_in_it)
+    ranked = _RANKED.fullmatch(text, said_in_it[0].span[1], main[1]) if len(said_in_it) == 1 else None
+    if ranked and not (WORD.search(text[main[0] : said_in_it[0].span[0]]) or denied):
+        asks_for_it = not prompt or ranked["rank"].lower()[:5] in wanted.sentence.lower()
+        return Extraction(said_in_it[0].span if asks_for_it else None, "statement", said=said_in_it[0].said)
+    if led_to and not said_in_it and quantities(text, *main, language):
+        return Extraction(None, "unsure")  # "Because 7 minus 4 is 3, the answer has one digit."
+    if main[0] > sentence[0] and said_in_it:
+        before = (*before, *quantities(text, sentence[0], main[0], language))
+        sentence = (main[0], sentence[1])  # without its premises
+    reason = reason_of(text, sentence[0] + 1, sentence[1], language)
     reason = reason or (EXPLAINED.search(text, *sentence) if SO.match(part) else None)
     stated_first = quantities(text, sentence[0], reason.start(), language) if reason else ()
     reason = reason if stated_first else None
@@ -215,6 +227,9 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     other = SOMEBODY.search(text, _said_of(text, sentence, value)[0], value.span[0])
     if other and prompt and other[0].lower() not in prompt.lower():
         return Extraction(None, "unsure")
+    then = AT_ANOTHER_TIME.search(text[slice(*_said_of(text, sentence, value))]) if prompt else None
+    if then and then[0].lower() not in prompt.lower():
+        return Extraction(None, "unsure")
     is_wanted = wanted.is_wanted(text, value)
     placed = placed or _leads(text[clause[0] : value.span[0]], wanted, is_wanted)
     closes = bool(prompt) and not WORD.search(text[value.span[1] : sentence[1]])
@@ -224,7 +239,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     leading = text[clause[0] : value.span[0]]
     leading = ANNOUNCES.sub(" ", leading) if turn else leading
     said = f"{leading} § {text[value.span[1] : clause[1]]}"
-    if _opposed(_without_shared(said, wanted), language):
+    if opposed(_without_shared(said, wanted), language):
         return Extraction(None, "unsure") if language != "en" else None  # English denials are examined elsewhere
     if altered(text, clause, value.span, placed=placed, named=_names(text, value, wanted), question=wanted.sentence):
         return None
@@ -259,20 +274,39 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         or follows(value.value, known)
         or (len(sentences) > 1 and not WORD.search(text[sentence[0] : value.span[0]] + after))
         or (text[: value.span[0]].endswith("**") and after.startswith("**"))
+        or premised
         or (reason and not WORD.search(text[sentence[0] : value.span[0]]))
         or (value.kind in ("time", "duration") and question.time and _speaks_of(part, prompt[-_ASKED:]))
         or (value.kind == "relation" and not WORD.search(text[sentence[0] : value.span[0]] + after))
         or (value.kind == "formula" and "=" in text[slice(*value.span)] and not WORD.search(after))
     )
     if value.key in {quantity.key for quantity in asked} and not (
-        turn or reason or SO.search(part) or concludes(led) or LEFT_OVER.search(f", {led}") or len(inside) > 1
+        turn
+        or reason
+        or premised
+        or SO.search(part)
+        or concludes(led)
+        or LEFT_OVER.search(f", {led}")
+        or len(inside) > 1
     ):
         return None  # the sentence only repeats a value of the question
     if wanted.time and prompt and not (signs or _shares(part, prompt)):
         return None
-    if prompt or (signs and (before or len(inside) > 1)):
+    if prompt or (signs and (before or len(inside) > 1 or reason or premised)):
         return Extraction(value.span, "statement", said=value.said)
     return None
+
+
+def closing(text: str, start: int, end: int, prompt: str) -> tuple[int, list[Span], Asked, str]:
+    """Returns where reading begins, the sentences up to the one that states the answer, what is asked, the language."""
+    low = max(start, end - _LOOK)
+    language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
+    sentences = _sentences(text, low, end)
+    wanted = asked_of(prompt[-2000:])
+    del sentences[_explained_from(text, sentences, language) :]
+    while len(sentences) > 1 and _adds_nothing(text, sentences, language, wanted):
+        sentences.pop()
+    return low, sentences, wanted, language
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,12 +331,6 @@ def _question(asked: str) -> _Question:
     )
 
 
-def _supposes(part: str) -> bool:
-    """Returns whether a sentence begins with a condition that does not name an unknown ("if she is x years old")."""
-    concluded = NAMES_UNKNOWN.match(part) and (SO.search(part) or BY_DOING.match(part))
-    return SUPPOSES.match(part) is not None and not (concluded and not unsure(part))
-
-
 def _without_asked_denials(text: str, sentence: Span, denials: frozenset[str]) -> str:
     """Returns the text without denials that the question uses too ("do not like tea" after "how many do not like")."""
     if not denials:
@@ -317,41 +345,6 @@ def _without_asked_denials(text: str, sentence: Span, denials: frozenset[str]) -
 def _denied(denial: re.Match[str]) -> str:
     """Returns the beginning of the denied word; in scripts without spaces between words, its first character."""
     return denial[2].lower() if denial[1].isascii() or denial[1][0] < "\u3000" else denial[2][0]
-
-
-def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
-    """Returns the span of the name, weekday or date with which the last clause answers the question, or None."""
-    starts = [
-        match.end() for pattern in (SO, BUT) for match in pattern.finditer(text, *sentence)
-        if pattern is BUT or _parts(text, sentence[0], match)
-    ]  # fmt: skip
-    reason = _reason(text, max([sentence[0] + 1, *starts]), sentence[1], language)
-    clause = (max(starts, default=sentence[0]), reason.start() if reason else sentence[1])
-    for find in (asked_day, asked_date):
-        found = find(text, sentence, clause, prompt)
-        if found is not None and find is asked_day and not starts and _another_day(text, sentence, found, prompt):
-            return None
-        if found is not None:
-            said = _ANOTHER.sub(" ", text[slice(*(clause if starts else sentence))])
-            return None if _opposed(said, language) else found
-    found = asked_name(text, clause, prompt, concluded=bool(starts))
-    joint = max((match.end() for match in JOINS.finditer(text, *clause)), default=0)
-    if found is None and joint:
-        clause = (joint, clause[1])
-        found = asked_name(text, clause, prompt, concluded=SO.search(text, *clause) is not None)
-    other = SOMEBODY.search(text, *clause) if found else None
-    if other and other[0].lower() not in prompt.lower():
-        return None
-    return None if found is None or _opposed(text[slice(*clause)], language) else found
-
-
-def _another_day(text: str, sentence: Span, span: Span, prompt: str) -> bool:
-    """Returns whether this sentence begins with its day and the sentence before names another day."""
-    low = max(0, sentence[0] - _LONGEST)
-    before = max((stop.start() for stop in STOP.finditer(text, low, sentence[0] - 2)), default=low)
-    other = asked_day(text, (before, sentence[0]), (before, before), prompt)
-    named = other is not None and text[slice(*other)].lower() != text[slice(*span)].lower()
-    return named and not WORD.search(text[sentence[0] : span[0]])
 
 
 def _is_placed(text: str, low: int, high: int) -> bool:
@@ -411,9 +404,9 @@ def _option(text: str, sentence: Span, prompt: str, language: str) -> Span | Non
         return None
     starts = [match.end() for match in SO.finditer(text, sentence[0], found.start(1))]
     clause = text[max([sentence[0], *starts]) : found.start(1)]
-    if len(WORD.findall(clause)) > _FEW or _LETTER.search(clause) or _opposed(clause, language):
+    if len(WORD.findall(clause)) > _FEW or _LETTER.search(clause) or opposed(clause, language):
         return None
-    return None if _reports(text[slice(*sentence)], NOTHING) or _supposes(text[slice(*sentence)]) else found.span(1)
+    return None if reports(text[slice(*sentence)], NOTHING) or supposes(text[slice(*sentence)]) else found.span(1)
 
 
 def _said_true(text: str, sentence: Span) -> Extraction | None:
@@ -466,8 +459,11 @@ def _is_reason(part: str, language: str) -> bool:
     """Returns whether a sentence only gives a reason for the text before it, without a conclusion or an objection."""
     if len(part) > 200 or not GIVES_REASON.match(part):
         return False
+    (begin, end), _ = main_clause(part, (0, len(part)), language)
+    if begin and quantities(part, begin, end, language):
+        return False  # "Because a pentagon has five corners, five edges meet there."
     rest = GIVES_REASON.sub(" ", part) if UNSPACED.search(part) else part[8:]
-    return not (SO.search(rest) or OPPOSED.search(rest) or _objection(rest, language) or unsure(rest))
+    return not (SO.search(rest) or OPPOSED.search(rest) or objection(rest, language) or unsure(rest))
 
 
 def _is_of_others(text: str, sentences: list[Span], language: str, wanted: Asked) -> bool:
@@ -477,7 +473,7 @@ def _is_of_others(text: str, sentences: list[Span], language: str, wanted: Asked
     if not values or len(part) > 200 or "=" in part or not all(says_other(text, wanted, value) for value in values):
         return False
     bare = APPROXIMATE.sub(" ", part)
-    if SO.search(bare) or OPPOSED.search(bare) or _objection(bare, language) or unsure(bare) or REPORTS.search(bare):
+    if SO.search(bare) or OPPOSED.search(bare) or objection(bare, language) or unsure(bare) or REPORTS.search(bare):
         return False
     if CORRECTION.search(part) or UNREAL.search(part):
         return False
@@ -495,11 +491,11 @@ def _explained_from(text: str, sentences: list[Span], language: str) -> int:
         if found is None:
             continue
         rest = text[found.end() : sentences[-1][1]]
-        opposed = SO.search(rest) or OPPOSED.search(rest) or _objection(rest, language) or unsure(rest)
+        opposed = SO.search(rest) or OPPOSED.search(rest) or objection(rest, language) or unsure(rest)
         before = text[slice(*sentences[index - 1])]
         if (
             opposed
-            or _reports(rest, NOTHING)
+            or reports(rest, NOTHING)
             or CORRECTION.search(rest)
             or not quantities(before, 0, len(before), language)
         ):
@@ -522,10 +518,10 @@ def _is_beside(text: str, sentences: list[Span], language: str, wanted: Asked) -
     if wrong and (len(values) > 1 or (_DOING.match(part) and "would" not in wrong[0])):
         return False  # "Multiplying 3 by 8 was wrong"
     rest = part[: wrong.start()] if wrong else part[neighbour.end() :] if neighbour else ""
-    if SO.search(rest) or OPPOSED.search(_MINE.sub(" ", rest)) or _objection(rest, language) or REPORTS.search(rest):
+    if SO.search(rest) or OPPOSED.search(_MINE.sub(" ", rest)) or objection(rest, language) or REPORTS.search(rest):
         return False
     return bool(wrong) or (
-        NEIGHBOUR.search(wanted.sentence) is None and len(_stems(before) & _stems(wanted.sentence)) > 1
+        NEIGHBOUR.search(wanted.sentence) is None and len(stems(before) & stems(wanted.sentence)) > 1
     )
 
 
@@ -542,11 +538,16 @@ def _answered_first(text: str, sentences: list[Span], language: str, wanted: Ask
     values = [q for q in quantities(text, *sentences[0], language) if not q.article and q.key not in given]
     if len({value.key for value in values}) != 1 or says_other(text, wanted, values[0]):
         return False
-    topics = _shared_with(wanted.sentence, first)
-    if not topics or any(len(_shared_with(wanted.sentence, other)) >= len(topics) for other in others):
-        return False
     rest = text[sentences[1][0] : sentences[-1][1]]
-    if CORRECTION.search(rest) or FRAMES.search(rest) or _objection(rest, language) or unsure(rest):
+    topics = shared_with(wanted.sentence, first)
+    most = max(len(shared_with(wanted.sentence, other)) for other in others)
+    if len(topics) <= most or CORRECTION.search(rest) or FRAMES.search(rest):
+        return False
+    last = quantities(text, *sentences[-1], language)[-1:]
+    again = last and last[0].key == values[0].key and not WORD.search(text[last[0].span[1] : sentences[-1][1]])
+    if again and not (OPPOSED.search(rest) or reports(UNREAL.sub(" ", rest), wanted)):
+        return True  # "Pip is 17. Without the six extra years ... 34, and half of that is 17."
+    if objection(rest, language) or unsure(rest):
         return False
     known = [value.value for value in asked if value.value is not None]
     later = [q for q in quantities(text, sentences[1][0], sentences[-1][1], language) if not q.article]
@@ -571,14 +572,14 @@ def _answered_before(
 
     It shares more words with the question than this sentence, or as many and `value` does not follow from its value.
     """
-    own = _shared_with(wanted.sentence, text[slice(*sentence)])
+    own = shared_with(wanted.sentence, text[slice(*sentence)])
     given = {quantity.key for quantity in asked}
     known = [quantity.value for quantity in asked if quantity.value is not None]
     is_other = says_other(text, wanted, value)
     for span in earlier[-_MOST_EXPLAINING:]:
         part = text[slice(*span)]
-        shared = _shared_with(wanted.sentence, part)
-        if not shared or len(shared) < len(own) or "=" in part or _opposed(part, language) or UNREAL.search(part):
+        shared = shared_with(wanted.sentence, part)
+        if not shared or len(shared) < len(own) or "=" in part or opposed(part, language) or UNREAL.search(part):
             continue
         new = [
             quantity for quantity in quantities(text, *span, language)
@@ -603,42 +604,22 @@ def _is_a_step(first: Fraction | None, second: Fraction | None, known: Sequence[
     )  # fmt: skip
 
 
-def _shared_with(question: str, part: str) -> Set[str]:
-    """Returns the beginnings of the words that a question and a sentence share."""
-    if UNSPACED.search(part):
-        return _topics(question) & _topics(part)
-    return (_beginnings(question) & _beginnings(part)) - _COMMON
-
-
-@functools.lru_cache(maxsize=64)
-def _beginnings(part: str) -> frozenset[str]:
-    return frozenset(word.lower().rstrip("s")[:4] for word in WORD.findall(part) if len(word) > 2)
-
-
 def _given_condition(text: str, sentence: Span, wanted: Asked, known: Sequence[Quantity], language: str) -> int | None:
     """Returns where a sentence continues after a condition whose values are given, or None.
 
     The condition of "If each costs $4, she pays $8" is fulfilled if the question says that each costs $4.
     """
     found = CONDITION.match(text, *sentence)
-    if found is None or not any(char.isdigit() for char in text[found.end() : sentence[1]]):
+    if found is None or (wanted.sentence and not any(char.isdigit() for char in text[found.end() : sentence[1]])):
         return None
     if any(match[0].lower() not in wanted.sentence.lower() for match in UNREAL.finditer(text, *sentence)):
         return None
-    if _objection(found[0][found[0].find(" ", 3) :], language) or CONDITIONAL.search(found[0]):
+    if objection(found[0][found[0].find(" ", 3) :], language) or CONDITIONAL.search(found[0]):
         return None
     given = quantities(text, sentence[0], found.end(), language)
     keys = {quantity.key for quantity in known}
-    fulfilled = bool(given) and all(quantity.key in keys or quantity.article for quantity in given)
+    fulfilled = bool(given) and (not wanted.sentence or all(item.key in keys or item.article for item in given))
     return found.end() if fulfilled else None
-
-
-def _reports(part: str, wanted: Asked) -> bool:
-    """Returns whether a word that the question does not use, such as "should", reports, supposes or plans the value."""
-    return any(
-        match[0].lower() not in wanted.doubts
-        for match in REPORTS.finditer(MAY.sub(lambda month: " " * len(month[0]), part))
-    )
 
 
 def _said_of_another(after: str, wanted: Asked) -> bool:
@@ -661,7 +642,7 @@ def _without_shared(said: str, wanted: Asked) -> str:
         said = PLAIN_WORD.sub(lambda word: " " if word[0].lower() in wanted.doubts else word[0], said)
     if not wanted.things.isdisjoint(_COUNTED_ANSWERS):
         said = PLAIN_WORD.sub(lambda word: " " if word[0][:4].lower() in _COUNTED_ANSWERS else word[0], said)
-    said = _ANOTHER.sub(" §", said)
+    said = ANOTHER.sub(" §", said)
     if _HOLDS_NONE.search(said):
         said = NONE_LEFT.sub(" ", said)
     return _NO_NUMBER_AFTER.sub(" ", said)
@@ -685,39 +666,47 @@ def _leads(led: str, wanted: Asked, is_wanted: bool) -> bool:
         return False
     if found[0].lower().startswith("by "):
         return is_wanted and wanted.difference
-    return is_wanted or len(_stems(led) & _stems(wanted.sentence)) > 1
+    return is_wanted or len(stems(led) & stems(wanted.sentence)) > 1
 
 
 # A preposition after which a value of the asked kind is no argument: "consists of seven days", "consta de 24 horas".
 _LED_TO = lazy_pattern(
-    r"(?!(?:half|cube|root|part|more|less|each|most|some|many|none|third|other|fewer|square|quarter|multiple|instead|out"
+    r"(?!(?:half|cube|root|part|more|less|each|most|some|many|none|third|other|fewer|square|quarter"
+    r"|multiple|instead|out"
     r"|ahead|short|one|two|three|moitié|mitad|metade|metà|hälfte|plus|moins|más|menos|mais|più|meno)\b)"
     r"\b[^\W\d_]+ (?:of|de|di|von|aus|van|av|out of|from|z|ze|из|от|من)\s+(?:just |only |exactly )?$",
     re.IGNORECASE,
 )
 _LABEL_OF = lazy_pattern(r"\b([^\W\d_]{3,})\s+(?:number |nr\. |no\. )?$", re.IGNORECASE)
 _WHICH = lazy_pattern(
-    r"\b(?:which|what|welche[mnrs]?|quel(?:le)?|qué|qual|quale|che|welk[e]?|vilke[nt]|który\w*|jaki\w*)\s+([^\W\d_]{3,})"
+    r"\b(?:which|what|welche[mnrs]?|quel(?:le)?|qué|qual|quale|che|welk[e]?|vilke[nt]|który\w*"
+    r"|jaki\w*)\s+([^\W\d_]{3,})"
     r"",
     re.IGNORECASE,
 )
 _BY = lazy_pattern(r"\bby\s+\W*$", re.IGNORECASE)
+# "5/8 is the larger of the two"
+_RANKED = lazy_pattern(
+    r"(?:\s*(?:—|–|の方が|のほうが|[이가]))?\s*(?:(?:is|ist|est|es|è|é|jest|är)\s+)?(?:(?:the|der|die|das|la|le|el"
+    r"|il|lo|o|a)\s+)?"
+    r"(?P<rank>larg(?:er|est)|great(?:er|est)|bigg(?:er|est)|small(?:er|est)|größer\w?|kleiner\w?"
+    r"|plus (?:grande?|petite?)|mayor|menor|maior"
+    r"|maggiore|minore|больше|меньше|większ[aey]|mniejsz[aey]|groter|större|mindre|更?[大小](?:きい|さい)?"
+    r"|더 (?:큽|작습))"
+    r"(?:\s+(?:one|of the two|fraction|number|value|der beiden|des deux|de los dos|dos dois|dei due|bruch"
+    r"|zahl))*(?:です|니다)?[\s.!。]*",
+    re.IGNORECASE,
+)
 _ASKS_RATIO = lazy_pattern(
     r"\bratio|verhältnis|rapport|raz[óã]o|rapporto|verhouding|förhålland|stosun|отношени", re.IGNORECASE
 )
 _RATIO = lazy_pattern(r"(?<![\w.,:])(\d{1,6} (?:to|zu|à|a|para|tot|till|do|к) \d{1,6})[\s.!*]*$", re.IGNORECASE)
+_ONLY_IS = lazy_pattern(r"\s*(?:is|equals|ist|est|es|é|è|jest|är|равно|равен)\s*", re.IGNORECASE)
 _FEW = 6  # words of a clause before a closing option letter
 _CLOSING_LETTER = lazy_pattern(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
 _LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
-_REASON_IN = {"car": "fr", "want": "nl", "bo": "pl", "ty": "sv"}
 _COUNTED_ANSWERS = frozenset({"solu", "answ"})
-_ANOTHER = lazy_pattern(
-    r"\b(?:another|otr[oa]s|outr[oa]s|autres|altr[ie])\s+(?:[$€£]\s?)?(?:§|\d|(?:two|three|four|five|six|seven|eight|nine|ten|\w+teen|\w+ty)\b)",
-    re.IGNORECASE,
-)
 _MINE = lazy_pattern(r"\b(?:I|my)\b")
-_IN_SWEDISH = lazy_pattern(r"\bI\b")  # "in" in Swedish, "and" in Polish, an article in Italian
-_SIX = lazy_pattern(r"\bsei\b", re.IGNORECASE)  # a subjunctive in German, but not in Italian and Portuguese
 _DOING = lazy_pattern(r"\W*(?!(?:the|this|that)\b)\w+ing\b", re.IGNORECASE)
 _SAID_TO_BE = lazy_pattern(
     r"[^.,;:]{0,40}?\b(?:is|are|was|were|ist|sind|est|sont|es|son|é|são|è|sono|jest|są|zijn|är)\s+"
@@ -728,14 +717,18 @@ _HOLDS_NONE = lazy_pattern(r"\b(?:none|nothing|no|0|ohne|sans|sin|senza) ", re.I
 _CLAIM = lazy_pattern(r"\b(?:the|this) claim\b", re.IGNORECASE)
 _TWO_WORDS = lazy_pattern(r"\b(\w+)\s+(?=(\w+))")
 _NO_NUMBER_AFTER = lazy_pattern(
-    r"\b(?:around|about|between)\b(?!\s+(?:(?:a|an|the|half|some)\s+)*(?:§|[$€£]?\d|(?:one|two|three|four|five|six|seven|eight|nine"
+    r"\b(?:around|about|between)\b(?!\s+(?:(?:a|an|the|half|some)\s+)*(?:§|[$€£]?\d|(?:one|two|three|four"
+    r"|five|six|seven|eight|nine"
     r"|ten|eleven|twelve|\w+teen|\w+ty|hundred)\b))",
     re.IGNORECASE,
 )
 _CONTRASTED = lazy_pattern(
-    r"(?:,|\s[(—–-]|[(—–])\s*(?:and |but |und |et |y |e |а )?(?:not(?: quite)?|nicht(?: ganz)?"
-    r"|pas(?: tout à fait)?|no|non|não|не|niet"
-    r"|instead of|rather than)\s(?=[^.;]*\d)",
+    r"(?:(?:,|\s[(—–-]|[(—–])\s*(?:and |but |und |et |y |e |а )?(?:not(?: quite)?|nicht(?: ganz)?"
+    r"|pas(?: tout à fait)?|no|non|não|не|niet|instead of"
+    r"|rather than)|,?\s(?:rather than|instead of|and not|anstatt|statt|und nicht|au lieu de|et non"
+    r"|en lugar de|en vez de|y no|em vez de|e não"
+    r"|invece di|anziché|e non|in plaats van|en niet|i stället för|och inte|zamiast|a nie|вместо"
+    r"|а не))\s(?=[^.;]*\d)",
     re.IGNORECASE,
 )
 
@@ -750,7 +743,7 @@ def _is_courtesy(part: str, language: str) -> bool:
         and COURTESY.match(part.lstrip(" (¡")) is not None
         and "?" not in part
         and not any(char.isdigit() for char in part)
-        and not _objection(part, language)
+        and not objection(part, language)
     )
 
 
@@ -758,7 +751,7 @@ def _is_check(part: str, language: str) -> bool:
     """Returns whether a sentence is a check that confirms the answer, without an objection or a new conclusion."""
     if len(part) > 200 or not CHECK.match(part.lstrip(" (*_")) or not any(char.isdigit() for char in part):
         return False
-    if SO.search(part) or OPPOSED.search(part) or _objection(part, language) or unsure(part):
+    if SO.search(part) or OPPOSED.search(part) or objection(part, language) or unsure(part):
         return False
     return all(_holds(match) for match in EQUATION.finditer(part))
 
@@ -769,27 +762,6 @@ def _holds(equation: re.Match[str]) -> bool:
     if sign in "/÷:":
         return b != 0 and a == b * c
     return c == (a + b if sign == "+" else a - b if sign in "-−–" else a * b)
-
-
-def _objection(part: str, language: str) -> str:
-    """Returns the first word of objection outside phrases that are known to be harmless, or ""."""
-    if language not in HARMFUL_IN:
-        return ""  # `OPPOSED` holds the words of the other languages
-    harmful = UNSAFE - HARMFUL_IN[language] if HARMFUL_IN[language] else UNSAFE
-    plain = MAY.sub(" ", part.replace("’", "'"))
-    if harmful.isdisjoint(WORD.findall(plain.lower())):
-        return ""  # removing harmless phrases adds no word
-    words = (match[0].lower() for match in WORD.finditer(HARMLESS.sub(" ", plain)))
-    return next((word for word in words if word in harmful), "")
-
-
-def _opposed(clause: str, language: str) -> bool:
-    clause = _IN_SWEDISH.sub(" ", clause) if language in ("sv", "pl", "it") else clause
-    if OPPOSED.search(clause) or _objection(clause, language):
-        return True
-    if CONDITIONAL.search(_SIX.sub(" ", clause) if language in ("it", "pt") else clause):
-        return True
-    return unsure(re.sub(r"\b(?:no|se|ne|o)\b", " ", clause) if language in ("pt", "it", "fr") else clause)
 
 
 def _only_one(
@@ -815,7 +787,7 @@ def _only_one(
     if BESIDES.search(led.rpartition(", which ")[2]):
         return None
     known = _values([*asked, *before, *inside], last)
-    return last if LEFT_OVER.search(led) or follows(last.value, known) else None
+    return last if LEFT_OVER.search(led) or _ONLY_IS.fullmatch(led) or follows(last.value, known) else None
 
 
 def _the_wanted(
@@ -859,7 +831,7 @@ def _closes(text: str, sentence: Span, named: Sequence[Quantity], wanted: Asked)
     if len(named) < 2 or named[-1].kind != "time" or _joined(text, named):
         return False
     led, rest = text[named[-2].span[1] : named[-1].span[0]], text[named[-1].span[1] : sentence[1]]
-    if _shared_with(wanted.sentence, text[sentence[0] : named[-2].span[0]]) - _shared_with(wanted.sentence, led + rest):
+    if shared_with(wanted.sentence, text[sentence[0] : named[-2].span[0]]) - shared_with(wanted.sentence, led + rest):
         return False
     return JOINS.search(led) is not None and not BESIDES.search(led) and not any(char.isdigit() for char in rest)
 
@@ -873,14 +845,15 @@ def _of_the_asked(
         (value, _said_of(text, sentence, value)) for value in inside
         if value.key not in given and not value.article and not _is_operand(text, value.span, sentence)
     ]  # fmt: skip
+    said = [pair for pair in said if pair[0].kind == "time"] if wanted.clock else said
     said = list({value.key: (value, span) for value, span in said}.values())
     if len(said) != 2 or said[0][1] == said[1][1] or SO.search(text, said[0][0].span[1], said[1][0].span[0]):
         return None
-    words = _topics(wanted.sentence) - _INTERROGATIVES
-    shared = [words & _topics(text[slice(*span)]) for _, span in said]
+    words = topics(wanted.sentence) - INTERROGATIVES
+    shared = [words & topics(text[slice(*span)]) for _, span in said]
     most = max(range(2), key=lambda index: len(shared[index]))
     clause = text[slice(*said[most][1])]
-    enough = len(shared[most]) > 1 or shared[most] == words or UNSPACED.search(clause)
+    enough = wanted.clock or len(shared[most]) > 1 or shared[most] == words or UNSPACED.search(clause)
     if shared[1 - most] or not shared[most] or not enough:
         return None
     elsewhere = SOMEBODY_ELSE.search(clause)
@@ -922,15 +895,8 @@ def _new(
 
 def _outdone(text: str, sentence: Span, new: Sequence[Quantity], wanted: Asked) -> bool:
     """Returns whether an earlier value's clause shares more words with the question than the last value's clause."""
-    shared = [_shared_with(wanted.sentence, text[slice(*_said_of(text, sentence, value))]) for value in new]
+    shared = [shared_with(wanted.sentence, text[slice(*_said_of(text, sentence, value))]) for value in new]
     return any(len(words) > len(shared[-1]) for words in shared[:-1])
-
-
-def _topics(part: str) -> set[str]:
-    """Returns the stems of words, or pairs of characters in scripts without spaces between words."""
-    if not UNSPACED.search(part):
-        return _stems(part)
-    return {part[at : at + 2] for at in range(len(part) - 1) if all(UNSPACED.match(char) for char in part[at : at + 2])}
 
 
 def _another_is_asked(
@@ -947,26 +913,31 @@ def _another_is_asked(
     The clause of a later value shares more words with the question ("There are 12 cows and 8 chickens."), or the clause
     of another new value names the asked thing while the clause of `value` names another thing of the problem.
     """
-    question = _stems(wanted.sentence)
+    question = stems(wanted.sentence)
     own = _said_of(text, sentence, value)
     own_part = text[slice(*own)]
-    own_words = question & _stems(own_part)
-    own_shared = _shared_with(wanted.sentence, own_part)
+    own_words = question & stems(own_part)
+    own_shared = shared_with(wanted.sentence, own_part)
     rest = prompt.replace(wanted.sentence, " ")
-    names_another = bool(_shared_with(rest, own_part) - own_shared - _shared_with(rest, wanted.sentence))
+    names_another = bool(shared_with(rest, own_part) - own_shared - shared_with(rest, wanted.sentence))
     new = _new(text, sentence, inside, asked, wanted) if names_another else []
+    known = [item.value for item in (*asked, *inside) if item.value is not None]
     for other in inside:
         said = _said_of(text, sentence, other)
         if other.article or other.key == value.key or said == own:
             continue
         part = text[slice(*said)]
-        words = question & _stems(part)
+        words = question & stems(part)
         if other.span[0] > value.span[1] and len(words) > len(own_words):
             return True
         if not own_words and words & _next_word(text, other) and _next_word(text, value):
             return True
         concluded = SO.search(text, other.span[1], value.span[0]) is not None
-        if other in new and not concluded and _shared_with(wanted.sentence, part) - own_shared:
+        if concluded or other not in new:
+            continue
+        shared = shared_with(wanted.sentence, part)
+        step = other.span[0] < value.span[0] and len(own_shared) > len(shared) and other.value is not None
+        if shared - own_shared and not (step and _is_a_step(other.value, value.value, known)):
             return True
     return False
 
@@ -987,14 +958,10 @@ def _joints(part: str) -> tuple[Span, ...]:
     return tuple(match.span() for match in JOINS.finditer(part))
 
 
-def _stems(text: str) -> set[str]:
-    return {word[:5].lower() for word in WORD.findall(text) if len(word) > 2} - _OF_TIME
-
-
 def _next_word(text: str, quantity: Quantity) -> set[str]:
     """Returns the stem of the word after a quantity, as a set."""
     match = WORD.match(text, quantity.span[1] + 1)
-    return _stems(match[0]) if match else set()
+    return stems(match[0]) if match else set()
 
 
 def _with_lists(text: str, values: Sequence[Quantity]) -> list[Quantity]:
@@ -1089,35 +1056,18 @@ def _is_adjunct(text: str, sentence: Span, span: Span) -> bool:
 
 def _clause(text: str, sentence: Span, span: Span, language: str) -> Span:
     """Returns the span from the last concluding word before the value to the end of the sentence or its reason."""
-    starts = [match.end() for match in SO.finditer(text, sentence[0], span[0]) if _parts(text, sentence[0], match)]
+    starts = [
+        match.end() for match in SO.finditer(text, sentence[0], span[0]) if begins_clause(text, sentence[0], match)
+    ]
     calculation = None if starts else BY_DOING.match(text, sentence[0], span[0])
     starts += [calculation.end()] if calculation else []
-    reason = _reason(text, span[1], sentence[1], language)
+    reason = reason_of(text, span[1], sentence[1], language)
     start = max([sentence[0], *starts, text.rfind("; ", sentence[0], span[0]) + 1])
     start = max(start, behind_denial(text, sentence[0], span[0]))
     colon = text.rfind(": ", start, span[0])
     if colon >= 0 and len(WORD.findall(text, colon, span[0])) > 1 and explains(text[start:colon]):
         start = colon + 1
     return start, reason.start() if reason else sentence[1]
-
-
-def _reason(text: str, low: int, high: int, language: str) -> re.Match[str] | None:
-    """Returns the match of the conjunction that begins a reason, or None.
-
-    French "car", Dutch "want", Polish "bo" and Swedish "ty" count only in their own language.
-    """
-    for found in REASON.finditer(text, low, high):
-        if _REASON_IN.get(found[0].strip(" ,(").lower(), language) == language:
-            return found
-    return None
-
-
-def _parts(text: str, start: int, conclusion: re.Match[str]) -> bool:
-    """Returns whether the concluding word begins a clause, as in "1 is odd, so 7 are left", and is not inside one."""
-    before = text[start : conclusion.end() - len(conclusion[0].lstrip(" ,;:—–"))].rstrip()
-    return not before or (
-        (before[-1] in ",;:—–、，)" or max(conclusion[0]) > "\u0590") and not text.startswith(",", conclusion.end())
-    )
 
 
 def _said_otherwise(text: str, earlier: list[Span], sentence: Span, value: Quantity, language: str) -> bool:
@@ -1161,7 +1111,7 @@ def with_unit(text: str, end: int, extraction: Extraction) -> Extraction:
 
 
 def follows(value: Fraction | None, given: list[Fraction]) -> bool:
-    """Returns whether a value is a sum of given numbers, or a difference, product, quotient or percentage of two."""
+    """Returns whether a value is a sum or product of given numbers, or a difference, quotient or percentage of two."""
     if value is None:
         return False
     wanted = float(value)
@@ -1171,7 +1121,10 @@ def follows(value: Fraction | None, given: list[Fraction]) -> bool:
         return abs(result - wanted) <= 1e-9 * abs(wanted)
 
     if len(numbers) > 1 and (
-        same(sum(numbers)) or same(sum(set(numbers))) or same(2 * max(numbers) - sum(set(numbers)))
+        same(sum(numbers))
+        or same(math.prod(numbers))
+        or same(sum(set(numbers)))
+        or same(2 * max(numbers) - sum(set(numbers)))
     ):
         return True
     if any(same(a + b + c) for a, b, c in itertools.combinations(numbers[-8:], 3)):
@@ -1195,7 +1148,7 @@ def _speaks_of(part: str, asked: str) -> bool:
         pairs = {part[at : at + 2] for at in range(len(part) - 1)}
         return len([pair for pair in pairs if UNSPACED.match(pair) and pair in asked]) > 1
     words = [{word.lower()[:3] for word in WORD.findall(text) if len(word) > 2} for text in (part, asked)]
-    return bool((words[0] & words[1]) - _OF_TIME)
+    return bool((words[0] & words[1]) - OF_TIME)
 
 
 def _shares(part: str, prompt: str) -> bool:

@@ -44,14 +44,15 @@ ALL_REALS = (
     r"|(?:全体|所有|一切)(?:实数|實數)|(?:すべて|全て)の実数|모든 실수|جميع الأعداد الحقيقية"
 )
 _YES = (
-    "ja oui si sim да 是 はい 예 네 نعم evet tak wahr wahre vrai vraie verdadera verdadeira vera sant sann"
-    " waar prawda prawdziwe dogru doğru doğrudur dogrudur đúng dung benar 참 правда 真 verdadero verdadeiro"
+    "ja oui si sí sì sim tak ya हाँ हां да 是 是的 はい 예 네 نعم evet tak wahr wahre vrai vraie verdadera verdadeira"
+    " vera sant sann waar prawda prawdziwe dogru doğru doğrudur dogrudur đúng dung benar 참 правда 真 verdadero"
+    " verdadeiro"
     " vero верно истина 对 正确 正しい"
 )
 _NO = (
-    "nein non nao нет 否 いいえ 아니요 아니오 لا hayir hayır nie falsch falsche faux fausse falsa falsk falskt"
-    " onwaar fałsz falsz fałszywe yanlış yanlis yanlıştır khong không 거짓 неправда 假 falso неверно ложь 错"
-    " 错误 誤り"
+    "nein non nao não nee nej tidak नहीं нет 否 いいえ 아니요 아니오 لا hayir hayır nie falsch falsche faux fausse falsa"
+    " falsk falskt onwaar fałsz falsz fałszywe yanlış yanlis yanlıştır khong không 거짓 неправда 假 falso неверно ложь"
+    " 错 错误 誤り"
 )
 TRUTHS: dict[str, str] = {**dict.fromkeys(_YES.split(), "yes"), **dict.fromkeys(_NO.split(), "no")}
 _NO_SOLUTION = lazy_pattern(NO_SOLUTION)

@@ -124,7 +124,8 @@ def read(text: str) -> Answer:
     except Unreadable:
         words = text_words(cleaned)
         if not any(
-            len(word) > 1 and word.isalpha() for word in re.findall(r"(?<![\\A-Za-z])[^\W\d_]+", _texts(cleaned))
+            (len(word) > 1 or word > "\u3040") and word.isalpha()
+            for word in re.findall(r"(?<![\\A-Za-z])[^\W\d_]+", _texts(cleaned))
         ):
             raise
         prose = re.findall(r"(?<![\\A-Za-z])[^\W\d_]{3,}", _texts(cleaned))

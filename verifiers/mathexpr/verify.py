@@ -23,9 +23,10 @@ from verifiers.extract import (
     squeezed,
     turned,
 )
+from verifiers.extract.claims import claimed
 from verifiers.extract.numerals import language_of
 from verifiers.extract.remarks import without_remarks
-from verifiers.extract.statements import stated
+from verifiers.extract.statements import closing, stated
 from verifiers.extract.truths import said_truth
 from verifiers.extract.understood import not_understood
 from verifiers.extract.wordings import NO_SOLUTION_SAID, says_no_solution
@@ -110,7 +111,7 @@ class MathVerifier:
         GoldError: (when called) the problem has no gold, or one that can't be understood.
     """
 
-    version = "10"
+    version = "11"
 
     def __init__(
         self,
@@ -156,12 +157,19 @@ class MathVerifier:
                 extraction.span is None
                 or (
                     gold.answer.kind == "truth"
-                    and extraction.source in ("statement", "number", "maths")
-                    and not said_first(text[slice(*extraction.span)])
+                    and extraction.source in ("statement", "number", "maths", "whole")
+                    and not (extraction.source == "statement" and said_first(text[slice(*extraction.span)]))
                 )
             )
         ):
-            extraction = _worded(text, gold.answer) or extraction
+            extraction = _worded(text, problem.prompt, gold.answer) or extraction
+        if (
+            not self.strict
+            and gold.answer is not None
+            and gold.answer.kind == "text"
+            and _may_be_working(text, extraction)
+        ):
+            extraction = _claimed(text, problem.prompt, gold.text) or extraction
         if explanation is not None:
             where = "" if extraction.span is None else f" at {extraction.span}: {text[slice(*extraction.span)][:200]!r}"
             explanation.steps.append(("extract", extraction.source + where))
@@ -480,7 +488,24 @@ def _grouped_gold(gold: _Gold, prompt: str) -> _Gold:
     return read_gold(gold.text.replace(".", "")) if shown else gold
 
 
-def _worded(text: str, gold: Answer) -> Extraction | None:
+def _may_be_working(text: str, extraction: Extraction) -> bool:
+    """Returns whether no word was found as the answer, but at most a number."""
+    if extraction.span is None:
+        return extraction.source in ("unsure", "nothing", "prose")
+    stated_value = extraction.said or any(char.isdigit() for char in text[slice(*extraction.span)])
+    return extraction.source in ("number", "maths") or (extraction.source == "statement" and bool(stated_value))
+
+
+def _claimed(text: str, prompt: str, gold: str) -> Extraction | None:
+    """Returns the word of the gold's class that the text claims, or None."""
+    start = after_thinking(text)
+    if start is None:
+        return None
+    _, sentences, wanted, language = closing(text, start, len(text), prompt)
+    return claimed(text, sentences, prompt, wanted, language, gold) if sentences else None
+
+
+def _worded(text: str, prompt: str, gold: Answer) -> Extraction | None:
     """Finds an answer in a text that announces none.
 
     The whole text is an answer in words ("all real numbers"), or begins with it ("Yes, they are parallel.").
@@ -488,15 +513,13 @@ def _worded(text: str, gold: Answer) -> Extraction | None:
     start = after_thinking(text)
     if start is None or len(text) - start > 400:
         return None
+    if gold.kind == "truth":
+        said = said_truth(text, start, len(text), prompt)
+        return Extraction(said, "truth") if said is not None else None
     part = text[start:].strip(" \n\t*_.!。$")
     if not part or len(part) > _LONGEST_WORDED:
         return None
     begin = text.index(part, start)
-    if gold.kind == "truth":
-        said = said_truth(text, start, len(text))
-        return (
-            Extraction((begin, begin + len(part)), "worded") if said_first(part) else said and Extraction(said, "truth")
-        )
     form = whole_form(trim(clean(part))) if len(part) < 60 and not _MATHS_SIGN.search(part) else None
     known = form is not None and form.kind in ("empty", "undefined", "region", "scalar")
     return Extraction((begin, begin + len(part)), "worded") if known else None
