@@ -259,7 +259,8 @@ HARMFUL_IN = {
 }  # fmt: skip
 # An earlier sentence that makes all later ones wrong, hypothetical or uncertain.
 FRAMES = Gated(
-    r"\b(?:wrong|incorrect|false|mistaken|flawed|bad|naive) (?:solution|answer|approach|way|reasoning|attempt"
+    r"\b(?:wrong|incorrect|false|mistaken|flawed|bad|naive) (?:solution|answer|approach|way(?! (?:a?round|up)\b)|reasoning"
+    r"|attempt"
     r"|argument|calculation|method)"
     r"|\b(?:no (?:clue|idea)|give up|(?:can['’]?t|cannot|could ?n[o'’]t|unable to"
     r"|don['’]t know how to) (?:\w+ )?(?:solve|answer|tell|know|find|say|work))"
@@ -443,7 +444,7 @@ _BY_SIGN = (
     r"|por|entre|mais|vezes|più|meno|per|diviso|минус|плюс)\b)"
 )
 _THINGS = r"(?:\s?[a-z]{1,12}(?:\s[a-z]{1,12})?)?"  # "12 red apples + 5 pears = 17"
-OPERATED = lazy_pattern(rf"\s*{_BY_SIGN}\s*[$€£]?\d|{_THINGS}\s+[-+*×x/]\s+[$€£]?\d", re.IGNORECASE)
+OPERATED = lazy_pattern(rf"\s*{_BY_SIGN}\s*[$€£]?\d|\(\d|{_THINGS}\s+[-+*×x/]\s+[$€£]?\d", re.IGNORECASE)
 OPERATES = lazy_pattern(rf"\d[\s%]*(?:{_BY_SIGN}|:)\s*[$€£]?$|\d{_THINGS}\s+[-+*×x/]\s+[$€£]?$", re.IGNORECASE)
 # Phrases whose final preposition leads to the stated value, not to an argument: "comes out at", "a share of".
 PLACED = Gated(
@@ -486,11 +487,11 @@ ADJUNCT = lazy_pattern(
 )
 # "It isn't:" after a sentence that reports what somebody thinks or asks.
 _DENIES = lazy_pattern(
-    r"\W*(?:it|they|that|this|he|she|i|we)\b (?:\w+n['’]t|(?:is|are|was|do|does|did|will) not)(?: \w+){0,2}:\s",
+    r"\W*(?:it|they|that|this|he|she|i|we)\b (?:\w+n['’]t|(?:is|are|was|do|does|did|will) not)(?! (?:true|so|right|correct|the))(?: \w+){0,2}:\s",
     re.IGNORECASE,
 )
 _CLAIMED = lazy_pattern(
-    r"\b(?:told|says?|said|thinks?|thought|claims?|suggest\w*|wonder\w*|whether|asks?|guess\w*)\b|[?\"”]",
+    r"\b(?:told|says?|said|thinks?|thought|claims?|expect\w*|suggest\w*|wonder\w*|whether|asks?|guess\w*)\b|[?\"”]",
     re.IGNORECASE,
 )
 _EARLIER = 200  # characters

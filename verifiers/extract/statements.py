@@ -122,11 +122,8 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     """
     low = max(start, end - _LOOK)
     language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
-    sentences = _sentences(text, low, end)
     wanted = asked_of(prompt[-2000:])
-    del sentences[_explained_from(text, sentences, language) :]
-    while len(sentences) > 1 and _adds_nothing(text, sentences, language, wanted):
-        sentences.pop()
+    sentences = _closing(text, low, end, language, wanted)
     if not sentences:
         return None
     answered = _answered_first(text, sentences, language, wanted, _asked(prompt[-2000:], language)) if prompt else False
@@ -273,6 +270,22 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     if prompt or (signs and (before or len(inside) > 1)):
         return Extraction(value.span, "statement", said=value.said)
     return None
+
+
+def closing_sentence(text: str, start: int, end: int, prompt: str) -> Span | None:
+    """Returns the span of the last sentence in [start, end) that is no thanks, check or explanation, or None."""
+    low = max(start, end - _LOOK)
+    language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
+    return next(reversed(_closing(text, low, end, language, asked_of(prompt[-2000:]))), None)
+
+
+def _closing(text: str, low: int, end: int, language: str, wanted: Asked) -> list[Span]:
+    """Returns the spans of the sentences up to the last one that adds something."""
+    sentences = _sentences(text, low, end)
+    del sentences[_explained_from(text, sentences, language) :]
+    while len(sentences) > 1 and _adds_nothing(text, sentences, language, wanted):
+        sentences.pop()
+    return sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -760,10 +773,11 @@ def _is_check(part: str, language: str) -> bool:
         return False
     if SO.search(part) or OPPOSED.search(part) or _objection(part, language) or unsure(part):
         return False
-    return all(_holds(match) for match in EQUATION.finditer(part))
+    return all(holds(match) for match in EQUATION.finditer(part))
 
 
-def _holds(equation: re.Match[str]) -> bool:
+def holds(equation: re.Match[str]) -> bool:
+    """Returns whether an equation of two numbers and their result, as `EQUATION` matches it, is correct."""
     first, sign, second, result = equation.groups()
     a, b, c = (Fraction(number.replace(",", ".")) for number in (first, second, result))
     if sign in "/÷:":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
@@ -23,6 +23,7 @@ from verifiers.extract import (
     squeezed,
     turned,
 )
+from verifiers.extract.final_claims import final_claims, is_claim
 from verifiers.extract.numerals import language_of
 from verifiers.extract.remarks import without_remarks
 from verifiers.extract.statements import stated
@@ -61,6 +62,8 @@ REASONS = {
 }  # the closed set of reasons
 MAX_CHARS = 1_000_000
 _CHOICES = {"percent": ("either", "value"), "units": ("drop", "require"), "multiple_choice": ("auto", "letter")}
+_LEFT_OPEN = ("no_answer", "hedged")  # reasons after which a final claim counts
+_BY_FORM = frozenset("box answer hashes unclosed_think several_answers broken_answer no_answer_block empty".split())
 _INTEGER = lazy_pattern(
     r"\s*\$?\s*([+-]?)\s*([1-9]\d{0,2}(?:,\d{3}){1,5}|\d{1,18})(?:\.0{1,6})?\s*\$?\s*\.?\s*", re.ASCII
 )
@@ -148,6 +151,25 @@ class MathVerifier:
 
     def _judge(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> Verdict:
         text = without_remarks(text)
+        extraction = self._extraction(problem, gold, text)
+        verdict = self._verdict(problem, gold, text, extraction, explanation)
+        if verdict.reason in _LEFT_OPEN and extraction.source not in _BY_FORM and not self.strict:
+            for alone, claim in self._final_claims(problem, gold, text):
+                claimed = self._verdict(problem, gold, alone, claim, explanation)
+                if claimed.score == 1.0:
+                    return claimed
+        return verdict
+
+    def _final_claims(self, problem: Problem, gold: _Gold, text: str) -> Iterator[tuple[str, Extraction]]:
+        """Yields the text from each final claim on, blank before it, and the answer that is found there."""
+        start = after_thinking(text) or 0
+        for position in final_claims(text, start, problem.prompt):
+            alone = " " * position + text[position:]
+            extraction = self._extraction(problem, gold, alone)
+            if is_claim(text, start, position, extraction, problem.prompt):
+                yield alone, extraction
+
+    def _extraction(self, problem: Problem, gold: _Gold, text: str) -> Extraction:
         extraction = find(text, strict=self.strict, prompt=problem.prompt)
         if (
             not self.strict
@@ -162,6 +184,11 @@ class MathVerifier:
             )
         ):
             extraction = _worded(text, gold.answer) or extraction
+        return extraction
+
+    def _verdict(
+        self, problem: Problem, gold: _Gold, text: str, extraction: Extraction, explanation: Explanation | None
+    ) -> Verdict:
         if explanation is not None:
             where = "" if extraction.span is None else f" at {extraction.span}: {text[slice(*extraction.span)][:200]!r}"
             explanation.steps.append(("extract", extraction.source + where))
