@@ -1,7 +1,7 @@
 """Finds the final claim of a text that took back, denied or doubted something before it.
 
-"I get 85. Hold on, that is the wrong way round. The number is 58." commits to 58. So what an earlier sentence retracts
-does not count against a last sentence, or against the clause after "so" or a comma in it, that claims a value by itself.
+"I get 85. Hold on, that is the wrong way round. The number is 58." commits to 58. So what the text before retracts does
+not count against a last sentence, or against a clause after "so" or ", and" in it, that claims a value by itself.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from verifiers.extract.anchors import anchors
 from verifiers.extract.announcements import announced
 from verifiers.extract.denials import denied_after, denied_before
+from verifiers.extract.sentences import sentence_start
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.statement_words import (
     CONDITION,
@@ -39,8 +40,10 @@ _CLAIMS = lazy_pattern(
     r"|(?:richtig|korrekt)\s+(?:ist|sind)"
     r"|(?:der|die|das)\s+(?:(?:gesuchte|richtige|korrekte|endgültige)[rs]?\s+)?(?:zahl|wert|summe|anzahl)\s+"
     r"(?:ist|lautet|beträgt|bleibt)"
-    r"|(?:le|la)\s+(?:(?:bonne?|vraie?)\s+)?(?:nombre|valeur|total)(?:\s+(?:cherchée?|correcte?|exacte?))?\s+(?:est|vaut|reste)"
-    r"|(?:el|la|lo)\s+(?:número|valor|total|cantidad|correcto)(?:\s+(?:buscad[oa]|correct[oa]|final))?\s+(?:es|sigue siendo)"
+    r"|(?:le|la)\s+(?:(?:bonne?|vraie?)\s+)?(?:nombre|valeur|total)(?:\s+(?:cherchée?|correcte?|exacte?))?\s+"
+    r"(?:est|vaut|reste)"
+    r"|(?:el|la|lo)\s+(?:número|valor|total|cantidad|correcto)(?:\s+(?:buscad[oa]|correct[oa]|final))?\s+"
+    r"(?:es|sigue siendo)"
     r"|o\s+(?:número|valor|total|correto|certo)(?:\s+(?:procurado|correto|final))?\s+é"
     r"|(?:il|quello)\s+(?:numero|valore|totale|giusto|corretto)(?:\s+(?:cercato|corretto|giusto|finale))?\s+è"
     r"|(?:juist|goed|correct)\s+is|(?:het|de)\s+(?:(?:juiste|gezochte|goede)\s+)?(?:getal|aantal|waarde|totaal)\s+is"
@@ -48,13 +51,14 @@ _CLAIMS = lazy_pattern(
     r"|(?:poprawna|prawidłowa|szukana)\s+(?:liczba|wartość)\s+(?:to|wynosi|jest)|poprawnie jest"
     r"|(?:верно|правильно)\s*[:—–-]|(?:(?:искомое|верное|правильное)\s+)?(?:число|значение)\s*(?:[—–-]|равно|это))\s"
     r"|\W*(?:العدد|القيمة|الصحيح)(?: الصحيح| الصحيحة| المطلوب| المطلوبة)? (?:هو|هي)\s"
-    r"|正确的?(?:值|数|结果)?(?:是|应为|应该是)|(?:这个|所求的?)数是|正しくは|求める数は|올바른 (?:값|수)은|(?:구하는|그) 수는",
+    r"|正确的?(?:值|数|结果)?(?:是|应为|应该是)|(?:这个|所求的?)数是|正しくは|求める数は"
+    r"|올바른 (?:값|수)은|(?:구하는|그) 수는",
     re.IGNORECASE,
 )
 # The end of a clause after which the rest of the sentence claims by itself. A comma alone may be within a phrase.
 _JOINT = lazy_pattern(
-    r"[,;،，；—–]\s*(?:and|but|und|aber|sondern|et|mais|y|e|pero|sino(?: que)?|mas(?: sim)?|ma|bensì|и|а|но|en|maar|och|men"
-    r"|i|ale|lecz|ve|ama|dan|tetapi|và|nhưng|بل|لكن|ولكن)(?![^\W\d_])\s*|[;；]\s*|[，,]\s*(?:而是|但是?)",
+    r"[,;،，；—–]\s*(?:and|but|und|aber|sondern|et|mais|y|e|pero|sino(?: que)?|mas(?: sim)?|ma|bensì|и|а|но|en|maar"
+    r"|och|men|i|ale|lecz|ve|ama|dan|tetapi|và|nhưng|بل|لكن|ولكن)(?![^\W\d_])\s*|[;；]\s*|[，,]\s*(?:而是|但是?)",
     re.IGNORECASE,
 )
 _OPEN = (":", "：", "?", "？", "؟", "(")  # last characters of a text that the next sentence belongs to
@@ -128,7 +132,13 @@ def _contradicted(text: str, low: int, position: int, value: str) -> bool:
     earlier = announced(text[:position], low)
     if earlier is None or earlier.span is None or _NUMBER.findall(text, *earlier.span) == numbers:
         return False
-    return CORRECTION.search(text, earlier.span[1], position) is None
+    low = sentence_start(text, earlier.span[0], low)
+    return not (CORRECTION.search(text, earlier.span[1], position) or _AT_FIRST.search(text, low, earlier.span[0]))
 
 
+_AT_FIRST = lazy_pattern(
+    r"(?<![^\W\d_])(?:first|erstes|zuerst|premier|première|primer[oa]?|primeir[oa]|prim[oa]|eerste|första|pierwsz[ya]"
+    r"|первый|сначала|ilk|perta?ma)(?![^\W\d_])|最初|一开始|처음|أول",
+    re.IGNORECASE,
+)  # "my first answer was"
 _NUMBER = lazy_pattern(r"(?:(?<![\d)] )(?<![\d)])[-−]\s?)?\d+(?:[.,/:]\d+)*")

@@ -259,9 +259,8 @@ HARMFUL_IN = {
 }  # fmt: skip
 # An earlier sentence that makes all later ones wrong, hypothetical or uncertain.
 FRAMES = Gated(
-    r"\b(?:wrong|incorrect|false|mistaken|flawed|bad|naive) (?:solution|answer|approach|way(?! (?:a?round|up)\b)|reasoning"
-    r"|attempt"
-    r"|argument|calculation|method)"
+    r"\b(?:wrong|incorrect|false|mistaken|flawed|bad|naive) (?:solution|answer|approach|way(?! (?:a?round|up)\b)"
+    r"|reasoning|attempt|argument|calculation|method)"
     r"|\b(?:no (?:clue|idea)|give up|(?:can['’]?t|cannot|could ?n[o'’]t|unable to"
     r"|don['’]t know how to) (?:\w+ )?(?:solve|answer|tell|know|find|say|work))"
     r"|(?:^|[.!?\n]\s*)\W*(?:suppose|imagine(?! (?!having|being|getting|buying)[a-z]+ing\b)|assume|pretend"
@@ -487,7 +486,8 @@ ADJUNCT = lazy_pattern(
 )
 # "It isn't:" after a sentence that reports what somebody thinks or asks.
 _DENIES = lazy_pattern(
-    r"\W*(?:it|they|that|this|he|she|i|we)\b (?:\w+n['’]t|(?:is|are|was|do|does|did|will) not)(?! (?:true|so|right|correct|the))(?: \w+){0,2}:\s",
+    r"\W*(?:it|they|that|this|he|she|i|we)\b (?:\w+n['’]t|(?:is|are|was|do|does|did|will) not)"
+    r"(?! (?:true|so|right|correct|the))(?: \w+){0,2}:\s",
     re.IGNORECASE,
 )
 _CLAIMED = lazy_pattern(
