@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from verifiers.extract.anchors import anchors
 from verifiers.extract.announcements import announced
 from verifiers.extract.denials import denied_after, denied_before
+from verifiers.extract.gates import Gated
 from verifiers.extract.sentences import sentence_start
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.statement_words import (
     CONDITION,
-    EQUATION,
     FRAMES,
     QUOTED,
     REPORTS,
@@ -24,17 +24,17 @@ from verifiers.extract.statement_words import (
     SOMEBODY,
     SUPPOSES,
     UNREAL,
-    behind_denial,
 )
-from verifiers.extract.statements import closing_sentence, holds, stated
+from verifiers.extract.statements import closing_sentence, stated
 from verifiers.extract.turns import CORRECTION
 from verifiers.lazy_pattern import lazy_pattern
 
+_TAIL = 300  # characters before the end in which a claim is looked for
 _LOOK = 1000  # characters before the claim that are read
 _LED = 32  # characters from the beginning of a clause to the phrase that announces its value
 # "The number is", "Richtig ist": phrases that claim a final value, if a sentence begins with them.
-_CLAIMS = lazy_pattern(
-    r"\W*(?:(?:and|but|und|et|y|e|mais|pero|mas|ma|а|но)\s+)?"
+_CLAIMING = (
+    r"(?:(?:(?:and|but|und|et|y|e|mais|pero|mas|ma|а|но)\s+)?"
     r"(?:(?:the|our)\s+(?:(?:final|correct|right|true|actual|required|desired|sought|wanted|missing|unknown)\s+){0,2}"
     r"(?:number|value|total|amount|count|one)\s+(?:is|equals|must be|has to be|stays|remains|comes to)"
     r"|(?:richtig|korrekt)\s+(?:ist|sind)"
@@ -50,11 +50,12 @@ _CLAIMS = lazy_pattern(
     r"|rätt\s+är|det\s+(?:rätta|sökta)\s+(?:talet|värdet)\s+är|talet\s+är"
     r"|(?:poprawna|prawidłowa|szukana)\s+(?:liczba|wartość)\s+(?:to|wynosi|jest)|poprawnie jest"
     r"|(?:верно|правильно)\s*[:—–-]|(?:(?:искомое|верное|правильное)\s+)?(?:число|значение)\s*(?:[—–-]|равно|это))\s"
-    r"|\W*(?:العدد|القيمة|الصحيح)(?: الصحيح| الصحيحة| المطلوب| المطلوبة)? (?:هو|هي)\s"
+    r"|(?:العدد|القيمة|الصحيح)(?: الصحيح| الصحيحة| المطلوب| المطلوبة)? (?:هو|هي)\s"
     r"|正确的?(?:值|数|结果)?(?:是|应为|应该是)|(?:这个|所求的?)数是|正しくは|求める数は"
-    r"|올바른 (?:값|수)은|(?:구하는|그) 수는",
-    re.IGNORECASE,
+    r"|올바른 (?:값|수)은|(?:구하는|그) 수는)"
 )
+_CLAIMS = lazy_pattern(rf"\W*{_CLAIMING}", re.IGNORECASE)
+_MAY_CLAIM = Gated(rf"(?:[.!,;:，。！；،*\n]\s*|^){_CLAIMING}", re.IGNORECASE)
 # The end of a clause after which the rest of the sentence claims by itself. A comma alone may be within a phrase.
 _JOINT = lazy_pattern(
     r"[,;،，；—–]\s*(?:and|but|und|aber|sondern|et|mais|y|e|pero|sino(?: que)?|mas(?: sim)?|ma|bensì|и|а|но|en|maar"
@@ -63,19 +64,28 @@ _JOINT = lazy_pattern(
 )
 _OPEN = (":", "：", "?", "？", "؟", "(")  # last characters of a text that the next sentence belongs to
 _QUOTES = (("“", "”"), ("«", "»"), ("「", "」"))
+_ANNOUNCED = ("negated", "anchor")  # sources of an extraction whose sentence has a phrase that announces an answer
 
 
-def final_claims(text: str, start: int, prompt: str) -> Iterator[int]:
-    """Yields where the last sentence begins and where its claiming clause begins, unless the text before is a frame."""
+def final_claims(text: str, start: int, prompt: str, found: Extraction) -> Iterator[int]:
+    """Yields where the last sentence and its last clause begin, if they may claim a value that `find` did not take.
+
+    Nothing is yielded after a text that supposes, quotes or asks, or that ends in a colon.
+
+    Args:
+        found: the answer that `find` took, or why it took none.
+    """
+    replaced = found.source == "retracted" or bool(found.others)
+    if not (replaced or found.source in _ANNOUNCED or _MAY_CLAIM.search(text, max(start, len(text) - _TAIL))):
+        return
     sentence = closing_sentence(text, start, len(text), prompt)
     if sentence is None:
         return
-    low = max(start, sentence[0] - _LOOK)
-    before = text[low : sentence[0]].rstrip(" \t\n*_`>#")
+    before = text[max(start, sentence[0] - _LOOK) : sentence[0]].rstrip(" \t\n*_`>#")
     quoted = before.count('"') % 2 or any(before.count(opening) > before.count(end) for opening, end in _QUOTES)
     if quoted or before.endswith(_OPEN) or before.count("```") % 2 or FRAMES.search(before):
         return
-    if before:
+    if before and (replaced or _CLAIMS.match(text, sentence[0])):
         yield sentence[0]
     clause = _clause(text, sentence)
     if clause is not None and not _reported(text[sentence[0] : clause]):
@@ -94,25 +104,20 @@ def is_claim(text: str, start: int, position: int, extraction: Extraction, promp
     if extraction.source == "statement" and prompt:
         whole = stated(text, start, len(text), prompt)
         claimed = whole is not None and whole.span == extraction.span
-    elif extraction.source == "whole":
-        equation = EQUATION.match(text, position)
-        claimed = equation is not None and holds(equation) and not text[equation.end() :].strip(" .!*$")
     else:
-        begins = SO.match(text, position) or _CLAIMS.match(text, position)
-        claimed = extraction.source == "anchor" or bool(begins)
+        claimed = extraction.source == "anchor" or bool(SO.match(text, position) or _CLAIMS.match(text, position))
     return claimed and not _contradicted(text, max(start, position - _LOOK), position, text[slice(*extraction.span)])
 
 
 def _clause(text: str, sentence: Span) -> int | None:
-    """Returns where the last clause of a sentence begins that announces or calculates its value by itself, or None."""
-    calculated = behind_denial(text, *sentence)
+    """Returns where the last clause of a sentence begins that announces its value by itself, or None."""
     ends = [match.start() + 1 for match in SO.finditer(text, *sentence) if match[0][0] in ",;—–،，"]
     ends += [match.end() for match in _JOINT.finditer(text, *sentence)]
     for position in sorted(ends, reverse=True):
         announcing = anchors(text[: sentence[1]], position)[:1]
         if _CLAIMS.match(text, position) or (announcing and announcing[0].start - position < _LED):
             return position
-    return calculated if calculated > sentence[0] else None
+    return None
 
 
 def _reported(lead: str) -> bool:
@@ -130,7 +135,9 @@ def _contradicted(text: str, low: int, position: int, value: str) -> bool:
         if said[0] in numbers and (denied_before(text, low, said.start()) or denied_after(text, said.end(), position)):
             return True
     earlier = announced(text[:position], low)
-    if earlier is None or earlier.span is None or _NUMBER.findall(text, *earlier.span) == numbers:
+    if earlier is None or earlier.span is None:
+        return False
+    if _NUMBER.findall(text, *earlier.span) == numbers if numbers else text[slice(*earlier.span)] == value:
         return False
     low = sentence_start(text, earlier.span[0], low)
     return not (CORRECTION.search(text, earlier.span[1], position) or _AT_FIRST.search(text, low, earlier.span[0]))

@@ -773,11 +773,10 @@ def _is_check(part: str, language: str) -> bool:
         return False
     if SO.search(part) or OPPOSED.search(part) or _objection(part, language) or unsure(part):
         return False
-    return all(holds(match) for match in EQUATION.finditer(part))
+    return all(_holds(match) for match in EQUATION.finditer(part))
 
 
-def holds(equation: re.Match[str]) -> bool:
-    """Returns whether an equation of two numbers and their result, as `EQUATION` matches it, is correct."""
+def _holds(equation: re.Match[str]) -> bool:
     first, sign, second, result = equation.groups()
     a, b, c = (Fraction(number.replace(",", ".")) for number in (first, second, result))
     if sign in "/÷:":

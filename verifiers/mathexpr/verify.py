@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
@@ -154,20 +154,22 @@ class MathVerifier:
         extraction = self._extraction(problem, gold, text)
         verdict = self._verdict(problem, gold, text, extraction, explanation)
         if verdict.reason in _LEFT_OPEN and extraction.source not in _BY_FORM and not self.strict:
-            for alone, claim in self._final_claims(problem, gold, text):
-                claimed = self._verdict(problem, gold, alone, claim, explanation)
-                if claimed.score == 1.0:
-                    return claimed
+            return self._claimed(problem, gold, text, extraction, explanation) or verdict
         return verdict
 
-    def _final_claims(self, problem: Problem, gold: _Gold, text: str) -> Iterator[tuple[str, Extraction]]:
-        """Yields the text from each final claim on, blank before it, and the answer that is found there."""
+    def _claimed(
+        self, problem: Problem, gold: _Gold, text: str, found: Extraction, explanation: Explanation | None
+    ) -> Verdict | None:
+        """Returns the verdict on a final claim that is right by itself, whatever the text before it says, or None."""
         start = after_thinking(text) or 0
-        for position in final_claims(text, start, problem.prompt):
+        for position in final_claims(text, start, problem.prompt, found):
             alone = " " * position + text[position:]
             extraction = self._extraction(problem, gold, alone)
             if is_claim(text, start, position, extraction, problem.prompt):
-                yield alone, extraction
+                verdict = self._verdict(problem, gold, alone, extraction, explanation)
+                if verdict.score == 1.0:
+                    return verdict
+        return None
 
     def _extraction(self, problem: Problem, gold: _Gold, text: str) -> Extraction:
         extraction = find(text, strict=self.strict, prompt=problem.prompt)
