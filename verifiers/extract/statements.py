@@ -120,10 +120,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     An extraction without a span means that the text does not commit to the value. With `contrasts`, the sentence must
     state the value instead of one that it denies.
     """
-    low = max(start, end - _LOOK)
-    language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
-    wanted = asked_of(prompt[-2000:])
-    sentences = _closing(text, low, end, language, wanted)
+    low, sentences, wanted, language = closing(text, start, end, prompt)
     if not sentences:
         return None
     answered = _answered_first(text, sentences, language, wanted, _asked(prompt[-2000:], language)) if prompt else False
@@ -278,20 +275,16 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     return None
 
 
-def closing_sentence(text: str, start: int, end: int, prompt: str) -> Span | None:
-    """Returns the span of the last sentence in [start, end) that is no thanks, check or explanation, or None."""
+def closing(text: str, start: int, end: int, prompt: str) -> tuple[int, list[Span], Asked, str]:
+    """Returns where reading begins, the sentences up to the one that states the answer, what is asked, the language."""
     low = max(start, end - _LOOK)
     language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
-    return next(reversed(_closing(text, low, end, language, asked_of(prompt[-2000:]))), None)
-
-
-def _closing(text: str, low: int, end: int, language: str, wanted: Asked) -> list[Span]:
-    """Returns the spans of the sentences up to the last one that adds something."""
     sentences = _sentences(text, low, end)
+    wanted = asked_of(prompt[-2000:])
     del sentences[_explained_from(text, sentences, language) :]
     while len(sentences) > 1 and _adds_nothing(text, sentences, language, wanted):
         sentences.pop()
-    return sentences
+    return low, sentences, wanted, language
 
 
 @dataclass(frozen=True, slots=True)

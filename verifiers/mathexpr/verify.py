@@ -23,8 +23,8 @@ from verifiers.extract import (
     squeezed,
     turned,
 )
-from verifiers.extract.final_claims import final_claims, is_claim
 from verifiers.extract.numerals import language_of
+from verifiers.extract.overruling import final_claims, is_claim
 from verifiers.extract.remarks import without_remarks
 from verifiers.extract.statements import stated
 from verifiers.extract.truths import said_truth
@@ -62,8 +62,6 @@ REASONS = {
 }  # the closed set of reasons
 MAX_CHARS = 1_000_000
 _CHOICES = {"percent": ("either", "value"), "units": ("drop", "require"), "multiple_choice": ("auto", "letter")}
-_LEFT_OPEN = ("no_answer", "hedged")  # reasons after which a final claim counts
-_BY_FORM = frozenset("box answer hashes unclosed_think several_answers broken_answer no_answer_block empty".split())
 _INTEGER = lazy_pattern(
     r"\s*\$?\s*([+-]?)\s*([1-9]\d{0,2}(?:,\d{3}){1,5}|\d{1,18})(?:\.0{1,6})?\s*\$?\s*\.?\s*", re.ASCII
 )
@@ -147,31 +145,12 @@ class MathVerifier:
             return Verdict(0.0, "too_long", f"completion of {len(completion.text)} characters", gold_type=gold.type)
         text, cuts = squeezed(completion.text)
         verdict = self._judge(problem, gold, text, explanation)
+        if verdict.reason in ("no_answer", "hedged") and not self.strict:
+            verdict = self._overruling(problem, gold, without_remarks(text), verdict, explanation) or verdict
         return replace(verdict, span=original(verdict.span, cuts)) if cuts and verdict.span is not None else verdict
 
     def _judge(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> Verdict:
         text = without_remarks(text)
-        extraction = self._extraction(problem, gold, text)
-        verdict = self._verdict(problem, gold, text, extraction, explanation)
-        if verdict.reason in _LEFT_OPEN and extraction.source not in _BY_FORM and not self.strict:
-            return self._claimed(problem, gold, text, extraction, explanation) or verdict
-        return verdict
-
-    def _claimed(
-        self, problem: Problem, gold: _Gold, text: str, found: Extraction, explanation: Explanation | None
-    ) -> Verdict | None:
-        """Returns the verdict on a final claim that is right by itself, whatever the text before it says, or None."""
-        start = after_thinking(text) or 0
-        for position in final_claims(text, start, problem.prompt, found):
-            alone = " " * position + text[position:]
-            extraction = self._extraction(problem, gold, alone)
-            if is_claim(text, start, position, extraction, problem.prompt):
-                verdict = self._verdict(problem, gold, alone, extraction, explanation)
-                if verdict.score == 1.0:
-                    return verdict
-        return None
-
-    def _extraction(self, problem: Problem, gold: _Gold, text: str) -> Extraction:
         extraction = find(text, strict=self.strict, prompt=problem.prompt)
         if (
             not self.strict
@@ -186,11 +165,6 @@ class MathVerifier:
             )
         ):
             extraction = _worded(text, gold.answer) or extraction
-        return extraction
-
-    def _verdict(
-        self, problem: Problem, gold: _Gold, text: str, extraction: Extraction, explanation: Explanation | None
-    ) -> Verdict:
         if explanation is not None:
             where = "" if extraction.span is None else f" at {extraction.span}: {text[slice(*extraction.span)][:200]!r}"
             explanation.steps.append(("extract", extraction.source + where))
@@ -218,6 +192,21 @@ class MathVerifier:
             reason, detail = "too_hard", "no room on the stack"
         answer = text[extraction.span[0] : extraction.span[1]].strip()[:MAX_ANSWER_CHARS]
         return Verdict(0.0, reason, detail, answer, extraction.span, gold.type)
+
+    def _overruling(
+        self, problem: Problem, gold: _Gold, text: str, refused: Verdict, explanation: Explanation | None
+    ) -> Verdict | None:
+        """Returns the verdict on a final claim that is right by itself although the whole text is refused, or None."""
+        start = after_thinking(text)
+        if start is None:
+            return None
+        for position in final_claims(text, start, problem.prompt, refused.detail):
+            alone = " " * position + text[position:]
+            if is_claim(text, start, position, find(alone, prompt=problem.prompt), problem.prompt):
+                verdict = self._judge(problem, gold, alone, explanation)
+                if verdict.score == 1.0:
+                    return verdict
+        return None
 
     def _unless_doubted(
         self, verdict: Verdict, problem: Problem, gold: _Gold, text: str, extraction: Extraction

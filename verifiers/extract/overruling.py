@@ -25,7 +25,7 @@ from verifiers.extract.statement_words import (
     SUPPOSES,
     UNREAL,
 )
-from verifiers.extract.statements import closing_sentence, stated
+from verifiers.extract.statements import closing, stated
 from verifiers.extract.turns import CORRECTION
 from verifiers.lazy_pattern import lazy_pattern
 
@@ -64,21 +64,24 @@ _JOINT = lazy_pattern(
 )
 _OPEN = (":", "：", "?", "？", "؟", "(")  # last characters of a text that the next sentence belongs to
 _QUOTES = (("“", "”"), ("«", "»"), ("「", "」"))
-_ANNOUNCED = ("negated", "anchor")  # sources of an extraction whose sentence has a phrase that announces an answer
+_FORMS = ("\\boxed", "\\fbox", "####", "nswer>")  # an answer in one of these states itself
 
 
-def final_claims(text: str, start: int, prompt: str, found: Extraction) -> Iterator[int]:
-    """Yields where the last sentence and its last clause begin, if they may claim a value that `find` did not take.
+def final_claims(text: str, start: int, prompt: str, refused: str) -> Iterator[int]:
+    """Yields where the last sentence and its last clause begin, if they may claim a value by themselves.
 
     Nothing is yielded after a text that supposes, quotes or asks, or that ends in a colon.
 
     Args:
-        found: the answer that `find` took, or why it took none.
+        refused: why the answer of the whole text is refused, such as "retracted".
     """
-    replaced = found.source == "retracted" or bool(found.others)
-    if not (replaced or found.source in _ANNOUNCED or _MAY_CLAIM.search(text, max(start, len(text) - _TAIL))):
+    replaced = refused in ("retracted", "several final answers")
+    announced_before = replaced or refused == "negated" or refused.endswith("not understood")
+    if not (announced_before or _MAY_CLAIM.search(text, max(start, len(text) - _TAIL))):
         return
-    sentence = closing_sentence(text, start, len(text), prompt)
+    if any(form in text for form in _FORMS):
+        return
+    sentence = next(reversed(closing(text, start, len(text), prompt)[1]), None)
     if sentence is None:
         return
     before = text[max(start, sentence[0] - _LOOK) : sentence[0]].rstrip(" \t\n*_`>#")
