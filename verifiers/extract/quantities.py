@@ -68,7 +68,8 @@ _ONE_OF_TIME = (["hour"], ["minute"], ["day"])
 _HALF = {  # "two and a half"
     "en": ("and a half",), "fr": ("et demi", "et demie"), "es": ("y medio", "y media"), "pt": ("e meio", "e meia"),
     "it": ("e mezzo", "e mezza"), "nl": ("en een half", "en een halve"), "sv": ("och en halv", "och ett halvt"),
-    "pl": ("i pół",), "ru": ("с половиной",),
+    "pl": ("i pół",), "ru": ("с половиной",), "uk": ("з половиною",), "cs": ("a půl",), "el": ("και μισό", "και μισή"),
+    "fa": ("و نیم",), "id": ("setengah",), "tr": ("buçuk",), "vi": ("rưỡi",),
 }  # fmt: skip
 _SCALES = {  # "three hundred"; a spelling has the same value in all languages that share it
     100: frozenset("hundred cents cent hundra honderd yüz ratus trăm सौ".split()),

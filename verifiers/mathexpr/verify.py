@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from fractions import Fraction
 
 from verifiers.core import Completion, GoldError, Problem, Verdict, VerifierError
 from verifiers.extract import (
@@ -36,6 +37,7 @@ from verifiers.mathexpr.calculus import evaluated
 from verifiers.mathexpr.clean import clean, trim
 from verifiers.mathexpr.compare import Policy, compared
 from verifiers.mathexpr.echo import restates
+from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.forms import plain_words, said_first, text_words, whole_form
 from verifiers.mathexpr.guard import same_but_for_values, variants
 from verifiers.mathexpr.halves import quantity_with_half
@@ -646,6 +648,14 @@ def _one_of(answer: Answer) -> Answer:
     return first if same else answer
 
 
+def _measured(answer: Answer) -> Answer:
+    """Returns one and a half for the gold "1,5 m", which would be a list without its unit; any other gold unchanged."""
+    point = answer.comma
+    if point is None or point.unit is None or not point.unit.dimension or point.node is None:
+        return answer
+    return point if (rational(point.node) or Fraction(1)).denominator != 1 else answer
+
+
 def _concluded(text: str) -> str:
     """Returns the boxed or announced answer of a worked solution; any other text unchanged."""
     extraction = find(text)
@@ -687,7 +697,7 @@ def read_gold(text: str) -> _Gold:
             return _Gold(Answer("scalar", number(value)), "integer", value, text=text)
     try:
         with Budget():
-            answer = _one_of(read(_as_stored(text.strip(" \n\r"))))
+            answer = _measured(_one_of(read(_as_stored(text.strip(" \n\r")))))
             kind = type_name(answer)
             values = evaluated(nodes_of(answer))
     except Unreadable as error:
