@@ -47,7 +47,10 @@ _IN_DIGITS = lazy_pattern(
     r"|\d{1,30})(?!\d)(?:[.,]\d{1,20})?)"
     rf"(?:\s?/\s?(?P<under>\d{{1,9}}))?(?:\s?%)?(?:(?![{_LETTERS}\d^])|(?={_TOUCHING}))(?:\s?(?P<unit>{_UNITS}(?:\s?(?:/|per|an?)\s?{_UNITS})?))?"
 )
-_ROOT = lazy_pattern(r"(?<![\w^/])\d{0,9}√(?:\d{1,9}|\([\d+−/-]{1,20}\))(?![\w^/])")
+ROOT = lazy_pattern(  # "2√3", "36π", "4π/3"
+    r"(?<![\w^/.,·*×+−-])(?<![·*×+−-] )\d{0,9}(?:[.,/]\d{1,9})?(?:√(?:\d{1,9}|\([\d+−/-]{1,20}\))|(?<=\d)\s?π(?:\s?/\s?\d{1,9})?|π(?:\s?/\s?\d{1,9}))"
+    r"(?![\w^/(²³])(?!\s?[-+−·×*]\s?[\w(√])"
+)
 _CLOCK = lazy_pattern(
     r"(?<![\d:.])(?:(?:午前|午後|上午|下午|早上|晚上|凌晨|오전|오후)\s?)?\d{1,2}\s?(?:[時时시](?![間间간])|[点點](?=\d{1,2}分|[半钟整]))"
     r"(?:\s?\d{1,2}\s?[分분](?![钟鐘])|[半반钟整])?"
@@ -115,7 +118,7 @@ def quantities(text: str, start: int, end: int, language: str) -> tuple[Quantity
     """Returns all quantities between `start` and `end`, in order and without overlaps."""
     east = language in ("zh", "ja", "ko")
     shares = [*_shares(text, start, end), *_spelled(_CLOCK, "time", text, start, end)] if east else []
-    roots = _spelled(_ROOT, "formula", text, start, end) if text.find("√", start, end) >= 0 else []
+    roots = _spelled(ROOT, "formula", text, start, end) if "√" in text or "π" in text else []
     in_digits = [_in_digits(match) for match in _IN_DIGITS.finditer(text, start, end)]
     in_words = _characters(text, start, end) if language in ("zh", "ja") else _words(text, start, end, language)
     found: list[Quantity] = []
