@@ -48,7 +48,8 @@ _IN_DIGITS = lazy_pattern(
     rf"(?:\s?/\s?(?P<under>\d{{1,9}}))?(?:\s?%)?(?:(?![{_LETTERS}\d^])|(?={_TOUCHING}))(?:\s?(?P<unit>{_UNITS}(?:\s?(?:/|per|an?)\s?{_UNITS})?))?"
 )
 ROOT = lazy_pattern(  # "2√3", "36π", "4π/3"
-    r"(?<![\w^/.,·*×+−-])(?<![·*×+−-] )\d{0,9}(?:[.,/]\d{1,9})?(?:√(?:\d{1,9}|\([\d+−/-]{1,20}\))|(?<=\d)\s?π(?:\s?/\s?\d{1,9})?|π(?:\s?/\s?\d{1,9}))"
+    r"(?<![\w^/.,·×+−-])(?<![·*×+−-] )(?<!\d\*)(?=[\d√π])\d{0,9}(?:[.,/]\d{1,9})?"
+    r"(?:√(?:\d{1,9}|\([\d+−/-]{1,20}\))|(?:(?<=\d)\s?π|π(?=\s?/))(?:\s?/\s?\d{1,9})?)"
     r"(?![\w^/(²³])(?!\s?[-+−·×*]\s?[\w(√])"
 )
 _CLOCK = lazy_pattern(
@@ -128,6 +129,16 @@ def quantities(text: str, start: int, end: int, language: str) -> tuple[Quantity
     found.sort(key=lambda quantity: quantity.span)
     signs = {sign.end(): sign.start() for sign in _MINUS.finditer(text, start, end)}
     return tuple(_with_durations(text, [_signed(text, signs, item) for item in found] if signs else found, end))
+
+
+def in_digits(text: str, start: int, end: int, language: str) -> str:
+    """Returns the text with the numbers in words between `start` and `end` in digits, each ending where it ended."""
+    for item in reversed(quantities(text, start, end, language)):
+        low, high = item.span
+        if item.kind == "word" and not item.article:
+            digits = str(item.value)
+            text = f"{text[:low]}{digits.rjust(high - low)}{text[high:]}" if len(digits) <= high - low else text
+    return text
 
 
 def _spelled(pattern: re.Pattern[str], kind: str, text: str, start: int, end: int) -> list[Quantity]:

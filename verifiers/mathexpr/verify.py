@@ -26,6 +26,7 @@ from verifiers.extract import (
 )
 from verifiers.extract.numerals import language_of
 from verifiers.extract.overruling import final_claims, is_claim
+from verifiers.extract.quantities import in_digits
 from verifiers.extract.remarks import without_remarks
 from verifiers.extract.statements import stated
 from verifiers.extract.truths import said_truth
@@ -69,6 +70,7 @@ _INTEGER = lazy_pattern(
 )
 _BETWEEN_BOXES = lazy_pattern(r"[\s$}{,;&\\]*(?:text\s*\{)?[\s,]*(?:and|or)?[\s$}{,;&\\]*\\f?boxe?d?\s*\{?")
 _LONGEST_WORDED = 200  # characters; a longer text that begins with "Yes" is not taken as an answer
+_WORDED = 400  # characters at the end of a text in which numbers in words are read if no question is known
 _WORKED = 150  # characters; a longer gold may be a solution that ends in its answer
 _FLOAT = lazy_pattern(r"[+-]?(?=[\d.]{17,19}$)\d+\.\d+")  # a printed float, such as 0.1 + 0.2 or 200 / 3
 
@@ -149,6 +151,9 @@ class MathVerifier:
         verdict = self._judge(problem, gold, text, explanation)
         if verdict.reason in ("no_answer", "hedged") and not self.strict:
             verdict = self._overruling(problem, gold, without_remarks(text), verdict, explanation) or verdict
+        if verdict.detail == "nothing" and not problem.prompt:
+            low = max(0, len(text) - _WORDED)
+            verdict = self._judge(problem, gold, in_digits(text, low, len(text), language_of(text[low:])), explanation)
         return replace(verdict, span=original(verdict.span, cuts)) if cuts and verdict.span is not None else verdict
 
     def _judge(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> Verdict:
