@@ -82,7 +82,7 @@ def test_words_of_an_ascii_text() -> None:
     assert ascii_words("It's 7apples_and \\frac{A}{b}\x00\x7f-Z \ud800") == "it s apples and frac a b z".split()
 
 
-TABLES = ("statement_cases.txt", "asked_cases.txt", "prose_cases.txt")
+TABLES = ("statement_cases.txt", "asked_cases.txt", "prose_cases.txt", "claim_cases.txt")
 PARTS = (verifiers.extract, verifiers.language, verifiers.mathexpr, verifiers.units)
 GLOBALS = {
     f"{part.__name__}.{module.name}.{name}": value

@@ -233,7 +233,8 @@ def numerals(language: str) -> dict[str, int | Fraction]:
     if language not in _BASES:
         return {}
     base = [words.split("/") for words in _BASES[language].split()]
-    return {word.replace("-", " "): value for word, value in _spellings(language, base)}
+    known = {word.replace("-", " "): value for word, value in _spellings(language, base)}
+    return known | {word.replace("'", sign): value for word, value in known.items() for sign in "’ʼ" if "'" in word}
 
 
 @functools.cache
@@ -276,7 +277,6 @@ def _spellings(language: str, base: list[list[str]]) -> list[tuple[str, int | Fr
     known += [(word[:-2] + "as", value) for word, value in known if word.endswith("cientos")]  # "doscientas"
     known += [(f"{word}einhalb", value + Fraction(1, 2)) for word, value in known[:13] if language == "de"]
     known += [(word, Fraction(3, 2)) for word in _ONE_AND_A_HALF.get(language, "").split()]
-    known += [(word.replace("'", sign), value) for word, value in known if "'" in word for sign in "’ʼ"]
     known += [(_ALSO_HUNDRED[language], 100)] if language in _ALSO_HUNDRED else []
     for tens, ones in itertools.product(range(2, 10), range(1, 10)):
         for t, u in itertools.product(base[18 + tens], base[ones]):

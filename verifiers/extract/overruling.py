@@ -132,18 +132,20 @@ def _reported(lead: str) -> bool:
 
 
 def _contradicted(text: str, low: int, position: int, value: str) -> bool:
-    """Returns whether the text before a claim denies its value, or announces another one and takes nothing back."""
+    """Returns whether the text before a claim denies its value, or claims another one and takes nothing back."""
     numbers = _NUMBER.findall(value)
     for said in _NUMBER.finditer(text, low, position):
-        if said[0] in numbers and (denied_before(text, low, said.start()) or denied_after(text, said.end(), position)):
+        if said[1] in numbers and (denied_before(text, low, said.start()) or denied_after(text, said.end(), position)):
             return True
     earlier = announced(text[:position], low)
-    if earlier is None or earlier.span is None:
-        return False
-    if _NUMBER.findall(text, *earlier.span) == numbers if numbers else text[slice(*earlier.span)] == value:
-        return False
-    low = sentence_start(text, earlier.span[0], low)
-    return not (CORRECTION.search(text, earlier.span[1], position) or _AT_FIRST.search(text, low, earlier.span[0]))
+    claims = [earlier.span] if earlier is not None and earlier.span is not None else []
+    claims += [(claim.end(), claim.end() + _LED) for claim in _MAY_CLAIM.finditer(text, low, position)]
+    for start, end in claims:
+        same = _NUMBER.findall(text, start, end)[:1] == numbers[:1] if numbers else text[start:end] == value
+        first = _AT_FIRST.search(text, sentence_start(text, start, low), start)
+        if not (same or first or CORRECTION.search(text, start, position)):
+            return True
+    return False
 
 
 _AT_FIRST = lazy_pattern(
@@ -151,4 +153,4 @@ _AT_FIRST = lazy_pattern(
     r"|первый|сначала|ilk|perta?ma)(?![^\W\d_])|最初|一开始|처음|أول",
     re.IGNORECASE,
 )  # "my first answer was"
-_NUMBER = lazy_pattern(r"(?:(?<![\d)] )(?<![\d)])[-−]\s?)?\d+(?:[.,/:]\d+)*")
+_NUMBER = lazy_pattern(r"(?:\b[A-Za-z]\s?=\s?)?((?:(?<![\d)] )(?<![\d)])[-−]\s?)?\d+(?:[.,/:]\d+)*)")
