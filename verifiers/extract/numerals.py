@@ -89,10 +89,6 @@ _HUNDREDS = {
 }
 _HUNDREDS_JOINED = {"de": "hundert", "nl": "honderd", "sv": "hundra", "it": "cento"}  # "zweihundertfünf"
 _ALSO_HUNDRED = {"es": "ciento", "pt": "cento", "en": "one hundred", "id": "satu ratus", "vi": "một trăm"}
-_ONE_AND_A_HALF = {
-    "de": "anderthalb eineinhalb", "nl": "anderhalf anderhalve", "pl": "półtora półtorej", "ru": "полтора полторы",
-    "uk": "півтора півтори", "hi": "डेढ़",
-}  # fmt: skip
 # Words for fractions, halves to tenths, as they follow a number.
 _PARTS = {
     "en": "half/halves third/thirds quarter/quarters/fourth/fourths fifth/fifths sixth/sixths seventh/sevenths"
@@ -123,14 +119,17 @@ _PARTS = {
     " десятая/десятых",
 }
 # Words that mean one part by themselves ("la mitad") or before a word for a part ("la cuarta parte").
-_ONE_PART = {
-    "de": {"hälfte": 2}, "fr": {"moitié": 2}, "es": {"mitad": 2}, "pt": {"metade": 2}, "it": {"metà": 2},
-    "nl": {"helft": 2, "kwart": 4}, "sv": {"hälften": 2}, "pl": {"połowa": 2, "połowę": 2, "ćwierć": 4},
+_THREE_HALVES = Fraction(2, 3)  # the number of parts in a whole, as for the others
+_ONE_PART: dict[str, dict[str, int | Fraction]] = {
+    "de": {"hälfte": 2, "anderthalb": _THREE_HALVES, "eineinhalb": _THREE_HALVES, "zweieinhalb": Fraction(2, 5)},
+    "fr": {"moitié": 2}, "es": {"mitad": 2}, "pt": {"metade": 2}, "it": {"metà": 2},
+    "nl": {"helft": 2, "kwart": 4, "anderhalf": _THREE_HALVES, "anderhalve": _THREE_HALVES},
+    "sv": {"hälften": 2}, "pl": {"połowa": 2, "połowę": 2, "ćwierć": 4},
     "uk": {"половина": 2, "половину": 2, "третина": 3, "третину": 3, "чверть": 4},
     "cs": {"polovina": 2, "polovinu": 2, "třetina": 3, "třetinu": 3, "čtvrtina": 4, "čtvrtinu": 4},
     "el": {"μισό": 2, "μισή": 2}, "fa": {"نصف": 2, "نیم": 2}, "vi": {"nửa": 2},
     "id": {"setengah": 2, "separuh": 2, "sepertiga": 3, "seperempat": 4}, "hi": {"आधा": 2, "आधी": 2, "आधे": 2},
-    "ru": {"половина": 2, "половину": 2, "треть": 3, "четверть": 4},
+    "ru": {"половина": 2, "половину": 2, "треть": 3, "четверть": 4, "полтора": _THREE_HALVES, "полторы": _THREE_HALVES},
 }  # fmt: skip
 _PART_WORDS = frozenset("parte partes część части часть".split())
 _ORDINALS = {
@@ -228,7 +227,7 @@ def in_characters(text: str) -> int | None:
 
 
 @functools.cache
-def numerals(language: str) -> dict[str, int | Fraction]:
+def numerals(language: str) -> dict[str, int]:
     """Returns the value of each spelling, in lower case and with spaces for hyphens."""
     if language not in _BASES:
         return {}
@@ -251,7 +250,7 @@ def parts(language: str) -> dict[str, int]:
 
 
 @functools.cache
-def one_part(language: str) -> dict[str, int]:
+def one_part(language: str) -> dict[str, int | Fraction]:
     """Returns the words that mean one part of a whole by themselves, and their denominators."""
     return _ONE_PART.get(language, {})
 
@@ -268,15 +267,13 @@ def is_part(word: str) -> bool:
     return word in _PART_WORDS
 
 
-def _spellings(language: str, base: list[list[str]]) -> list[tuple[str, int | Fraction]]:
+def _spellings(language: str, base: list[list[str]]) -> list[tuple[str, int]]:
     base = [[word.replace("_", " ") for word in words if word != "-"] for words in base]
-    known: list[tuple[str, int | Fraction]] = [(word, value) for value in range(20) for word in base[value]]
+    known = [(word, value) for value in range(20) for word in base[value]]
     known += [(word, 10 * tens) for tens in range(2, 10) for word in base[18 + tens]]
     known += [(word, value) for value, words in ((100, base[28]), (1000, base[29])) for word in words]
     known += [(word, 100 * n) for n, word in enumerate(_HUNDREDS.get(language, "").split(), 2)]
     known += [(word[:-2] + "as", value) for word, value in known if word.endswith("cientos")]  # "doscientas"
-    known += [(f"{word}einhalb", value + Fraction(1, 2)) for word, value in known[:13] if language == "de"]
-    known += [(word, Fraction(3, 2)) for word in _ONE_AND_A_HALF.get(language, "").split()]
     known += [(_ALSO_HUNDRED[language], 100)] if language in _ALSO_HUNDRED else []
     for tens, ones in itertools.product(range(2, 10), range(1, 10)):
         for t, u in itertools.product(base[18 + tens], base[ones]):

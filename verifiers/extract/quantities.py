@@ -302,7 +302,7 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
     return found
 
 
-def _share_size(lower: list[str], at: int, alone: dict[str, int], ordinals: dict[str, int]) -> int:
+def _share_size(lower: list[str], at: int, alone: dict[str, int | Fraction], ordinals: dict[str, int]) -> int:
     """Returns how many words, from index `at`, name one part of a whole, or 0."""
     if lower[at] in alone:
         return 1

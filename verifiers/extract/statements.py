@@ -145,8 +145,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
             and not _opposed(text[sentence[0] : found.start()], language)
             and not _reports(part, wanted)
         ):
-            said = [value for value in found.groups()[1:] if value]
-            return Extraction(found.span(1), "statement", said=" and ".join(said))
+            return Extraction(found.span(1), "statement", said=" and ".join(found.groups()[1:]))
     option = _option(text, sentence, prompt, language)
     if option is not None:
         return Extraction(option, "statement")
