@@ -258,7 +258,9 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
         size = _share_size(lower, at, singles, ordinals) if shared else 0
         if size and not (at and lower[at - 1] in first - ARTICLES):
             share = Fraction(1, singles.get(lower[at]) or ordinals[lower[at]])
-            found.append(Quantity((tokens[at].start(), tokens[at + size - 1].end()), "word", share, share, str(share)))
+            unit = _unit_name(text, tokens[at + size - 1].end()) if share > 1 else ""  # "anderthalb Stunden"
+            said = f"{share}\\text{{ {unit}}}" if unit else str(share)
+            found.append(Quantity((tokens[at].start(), tokens[at + size - 1].end()), "word", share, share, said))
             at += size
             continue
         turn = _and_a_half(lower, at, language) if halved else 0
