@@ -44,6 +44,12 @@ def test_what_the_main_clause_claims(gold, prompt, text, score):
     assert verdict.score == score, verdict
 
 
+@each(table("final_claim_cases.txt"))
+def test_what_a_text_claims_in_the_end(gold, prompt, text, score):
+    verdict = resolve("math")(Problem(answer=gold, prompt=prompt), Completion(text))
+    assert verdict.score == score, verdict
+
+
 @pytest.mark.parametrize("text", [r"\boxed{7}, \boxed{A: ^}", r"\boxed{(A) ^} and \boxed{7}"])
 def test_an_option_beside_another_box_that_cannot_be_read_is_a_verdict(text):
     assert resolve("math")(Problem(answer="7"), Completion(text)).score == 0.0
@@ -74,6 +80,10 @@ def test_the_value_that_is_taken_does_not_depend_on_the_gold():
         ("sv", "fyrtiosju", 47),
         ("pl", "dwadzieścia trzy", 23),
         ("ru", "пятьдесят девять", 59),
+        ("uk", "п’ятдесят дев’ять", 59),
+        ("cs", "pětadvacet", 25),
+        ("el", "είκοσι τρία", 23),
+        ("fa", "سی و شش", 36),
         ("tr", "kırk iki", 42),
         ("vi", "hai mươi lăm", 25),
         ("id", "tujuh belas", 17),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from verifiers.extract.anchors import anchors
 from verifiers.extract.announcements import PRAISE, announced, without_aside
 from verifiers.extract.blanks import original, squeezed
 from verifiers.extract.boxes import boxed
@@ -123,8 +124,10 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
         return stated(text, start, end, prompt) or with_unit(text, end, found)
     if found.source == "negated" and prompt is not None:
         later = stated(text, start, end, prompt)
-        concluded = later is not None and later.span is not None and begins_with_so(text, start, later.span[0])
-        return later if later is not None and concluded and not _UNCERTAIN.search(text, start, end) else found
+        if later is None or later.span is None or _UNCERTAIN.search(text, start, end):
+            return found
+        stop = STOP.search(text, anchors(text, start)[-1].end, later.span[0])
+        return later if stop is not None or begins_with_so(text, start, later.span[0]) else found
     if found.source != "result" or found.span is None:
         return found
     if text[found.span[1] :].strip(" .*$\n"):

@@ -26,7 +26,8 @@ _TABLE: dict[str, tuple[str, str]] = {
         r"(?:\b(?:answers?|results?|solutions?|(?:option|choice)(?=\s+is))\b[*_`]*(?:,\s*(?:then|therefore"
         r"|thus|hence|finally),)?\s*"
         r"(?:(?:to|for|of)\s+(?:the|this|our)\s+\w+(?:\s+\w+)?\s+|(?:to|for)\s+\w+\s+\d+\s*(?=:))?"
-        r"(?:(?:is|are|was)(?!n['’]t)|=|equals|will be|would be|comes out to|should be|must be|:"
+        r"(?:(?:is|are|was)(?!n['’]t)|(?:stays|remains)(?=\s+[$*]*[-\d])|=|equals"
+        r"|will be|would be|comes out to|should be|must be|:"
         r"|of\b(?=\s+[-\d$\\])(?![^\n?!]{0,80}\s(?:is|are|equals|was|gives)\s)|→|->|=>|⇒)"
         r"|\b(?:answer|ans)\b[*_`]*\s*[:=\n]|\banswer\b[*_`]*\s+(?=\$|\\[(\[])"
         r"|(?:(?<=\bfinal )|(?<=\bthe ))answer\b[*_`]*\s+(?=[-\d]))",

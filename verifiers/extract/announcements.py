@@ -144,6 +144,11 @@ PRAISE = lazy_pattern(
     r"|correct[aeo]|corret[ao]|corrett[ao]|giust[ao]|верный|верен|правильный|正确|正確|正しい)(?:的|です)?",
     re.IGNORECASE,
 )  # "this result is plausible" is not a second answer
+_ANSWERS = lazy_pattern(
+    r"answer|antwort|réponse|reponse|respuesta|resposta|risposta|antwoord|svar|odpowied|odpov|răspuns|vastaus|ответ"
+    r"|відповідь|απάντηση|答|정답|الجواب|الإجابة|پاسخ|cevap|jawaban|đáp|उत्तर|คำตอบ",
+    re.IGNORECASE,
+)
 _LONGEST_LINE = 400  # characters of a line that begins with a value and comments on it
 _PLAIN = frozenset("so therefore thus hence and then the our my final answer result solution is are".split())
 _FENCE = lazy_pattern(r"[ \t]*\n*```[\w+-]*[ \t]*\n")
@@ -202,7 +207,7 @@ def announced(text: str, start: int) -> Extraction | None:
             return Extraction(None, "retracted")
         others += instead(text, end, len(text))
     for (before_it, earlier), (later, _) in zip(reversed(stated[:-1]), reversed(stated), strict=False):
-        if "answer" in match.word.lower() and "answer" not in before_it.word.lower():
+        if _ANSWERS.search(match.word) and not _ANSWERS.search(before_it.word):
             continue  # an intermediate result
         # The earlier answer may extend into the clause that announces the later one.
         gap = text[earlier[1] if earlier[1] <= later.start else earlier[0] : later.start]

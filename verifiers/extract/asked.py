@@ -18,7 +18,9 @@ _COUNTS = lazy_pattern(
     r"(?:\bhow many(?: (?:more|fewer|other|extra|additional|of (?:the|these|those|his|her|their)))?"
     r"|\bhow much(?: more)?"
     r"|\b(?:what|which) number of|\bnumber of|\bwie ?viele?(?: mehr)?|\bcombien(?: de\b)?|\bcu[aá]nt[oa]s(?: más)?"
-    r"|\bquant[oa]s|\bquant[eio]|\bсколько|\bhoeveel|\bhur många|\bile|\bkaç|\bbao nhiêu|\bberapa(?: banyak)?"
+    r"|\bquant[oa]s|\bquant[eio]|\bсколько"
+    r"|\bскільки|\bkolik|πόσ[αεο]\w*|(?<!\w)چند(?! درصد)"
+    r"|\bhoeveel|\bhur många|\bile|\bkaç|\bbao nhiêu|\bberapa(?: banyak)?"
     r"|(?<!\w)كم|(?<!\w)कितने|(?<!\w)कितनी)\s+|\bcombien d['’]",
     re.IGNORECASE,
 )

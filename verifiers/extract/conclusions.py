@@ -12,6 +12,7 @@ import re
 from verifiers.extract.denials import denied_after, hangs_on, starts_negated
 from verifiers.extract.gates import Gated
 from verifiers.extract.hedges import COMPARES, CONTRAST, OR_VALUE, RESTATEMENT
+from verifiers.extract.quantities import ROOT
 from verifiers.extract.sentences import BEFORE_AND, MATHS, NUMBER, last_sentence, sentence_ends, sentence_start
 from verifiers.extract.spans import Extraction, Span
 from verifiers.lazy_pattern import lazy_pattern
@@ -330,6 +331,7 @@ def unannounced(text: str, start: int, end: int) -> Extraction:
     contrast = CONTRAST.search(text, sentence[0], _before_stop(text, *sentence))
     sentence = (sentence[0], contrast.start()) if contrast else sentence
     formulas = [match.span() for match in _FORMULA.finditer(text, *sentence)]
+    formulas += [match.span() for match in ROOT.finditer(text, *sentence)] if "π" in text or "√" in text else []
     numbers = [match.span() for match in NUMBER.finditer(text, *sentence)]
     if formulas:
         numbers = [span for span in numbers if not any(low <= span[0] < high for low, high in formulas)]

@@ -1,4 +1,4 @@
-"""The numbers 0 to 100, and 1,000, in words of 16 languages: "vingt-sept", "kırk iki", 열한.
+"""The numbers 0 to 100, and 1,000, in words of 20 languages: "vingt-sept", "kırk iki", 열한.
 
 Languages share spellings (Turkish "on" is ten, Vietnamese "ba" is three). So words are looked up only in the language
 of their text, which is recognised by its script or its most common words. In Chinese and Japanese, numerals are
@@ -11,6 +11,7 @@ import functools
 import itertools
 import re
 from collections import Counter
+from fractions import Fraction
 
 from verifiers.lazy_pattern import lazy_pattern
 
@@ -42,6 +43,18 @@ _BASES = {
     "ru": "ноль один/одна/одно два/две три четыре пять шесть семь восемь девять десять одиннадцать двенадцать"
     " тринадцать четырнадцать пятнадцать шестнадцать семнадцать восемнадцать девятнадцать двадцать тридцать сорок"
     " пятьдесят шестьдесят семьдесят восемьдесят девяносто сто тысяча",
+    "uk": "нуль один/одна/одне два/дві три чотири п'ять шість сім вісім дев'ять десять одинадцять дванадцять тринадцять"
+    " чотирнадцять п'ятнадцять шістнадцять сімнадцять вісімнадцять дев'ятнадцять двадцять тридцять сорок п'ятдесят"
+    " шістдесят сімдесят вісімдесят дев'яносто сто тисяча",
+    "cs": "nula jeden/jedna/jedno dva/dvě tři čtyři pět šest sedm osm devět deset jedenáct dvanáct třináct čtrnáct"
+    " patnáct šestnáct sedmnáct osmnáct devatenáct dvacet třicet čtyřicet padesát šedesát sedmdesát osmdesát devadesát"
+    " sto tisíc",
+    "el": "μηδέν ένα/ένας/μία/μια δύο/δυο τρία/τρεις τέσσερα/τέσσερις πέντε έξι επτά/εφτά οκτώ/οχτώ εννέα/εννιά δέκα"
+    " έντεκα δώδεκα δεκατρία/δεκατρείς δεκατέσσερα/δεκατέσσερις δεκαπέντε δεκαέξι/δεκάξι δεκαεπτά/δεκαεφτά"
+    " δεκαοκτώ/δεκαοχτώ δεκαεννέα/δεκαεννιά είκοσι τριάντα σαράντα πενήντα εξήντα εβδομήντα ογδόντα ενενήντα"
+    " εκατό χίλια",
+    "fa": "صفر یک دو سه چهار پنج شش هفت هشت نه ده یازده دوازده سیزده چهارده پانزده شانزده هفده هجده نوزده بیست سی چهل"
+    " پنجاه شصت هفتاد هشتاد نود صد هزار",
     "tr": "sıfır bir iki üç dört beş altı yedi sekiz dokuz on - - - - - - - - - yirmi otuz kırk elli altmış yetmiş"
     " seksen doksan yüz bin",
     "vi": "- một/mốt hai ba bốn/tư -/lăm sáu bảy tám chín mười - - - - - - - - - - - - - - - - - - -",
@@ -62,14 +75,16 @@ _COUNTED_TENS = {"vi": ("mười", "mươi"), "id": ("", "puluh"), "tr": ("on", 
 # Patterns that join tens and ones if the tens come first; `_ONES_FIRST` has the others.
 _JOINED = {
     "en": ("{t}-{u}",), "fr": ("{t}-{u}",), "es": ("{t} y {u}",), "pt": ("{t} e {u}",), "it": ("{t}{u}",),
-    "sv": ("{t}{u}",), "pl": ("{t} {u}",), "ru": ("{t} {u}",), "tr": ("{t} {u}",), "ko": ("{t}{u}", "{t} {u}"),
+    "sv": ("{t}{u}",), "pl": ("{t} {u}",), "ru": ("{t} {u}",), "uk": ("{t} {u}",), "cs": ("{t} {u}",),
+    "el": ("{t} {u}",), "fa": ("{t} و {u}",), "tr": ("{t} {u}",), "ko": ("{t}{u}", "{t} {u}"),
 }  # fmt: skip
-_ONES_FIRST = {"de": ("{u}und{t}",), "nl": ("{u}en{t}", "{u}ën{t}"), "ar": ("{u} و{t}",)}
+_ONES_FIRST = {"de": ("{u}und{t}",), "nl": ("{u}en{t}", "{u}ën{t}"), "cs": ("{u}a{t}",), "ar": ("{u} و{t}",)}
 # 200 to 900 in languages with separate words for them; below, the words for 100 in a number above 100.
 _HUNDREDS = {
     "es": "doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos novecientos",
     "pt": "duzentos trezentos quatrocentos quinhentos seiscentos setecentos oitocentos novecentos",
     "pl": "dwieście trzysta czterysta pięćset sześćset siedemset osiemset dziewięćset",
+    "uk": "двісті триста чотириста п'ятсот шістсот сімсот вісімсот дев'ятсот",
     "ru": "двести триста четыреста пятьсот шестьсот семьсот восемьсот девятьсот",
 }
 _HUNDREDS_JOINED = {"de": "hundert", "nl": "honderd", "sv": "hundra", "it": "cento"}  # "zweihundertfünf"
@@ -91,14 +106,30 @@ _PARTS = {
     " sjundedel/sjundedelar åttondel/åttondelar niondel/niondelar tiondel/tiondelar",
     "pl": "- - czwarta/czwarte piąta/piąte szósta/szóste siódma/siódme ósma/ósme dziewiąta/dziewiąte"
     " dziesiąta/dziesiąte",
-    "ru": "- треть/трети четверть/четверти пятая/пятых шестая/шестых седьмая/седьмых восьмая/восьмых девятая/девятых"
+    "uk": "- третя/третини/третіх чверть/чверті/четвертих п'ята/п'ятих шоста/шостих сьома/сьомих восьма/восьмих"
+    " дев'ята/дев'ятих десята/десятих",
+    "cs": "- třetina/třetiny čtvrtina/čtvrtiny pětina/pětiny šestina/šestiny sedmina/sedminy osmina/osminy"
+    " devítina/devítiny desetina/desetiny",
+    "el": "- τρίτο/τρίτα τέταρτο/τέταρτα πέμπτο/πέμπτα έκτο/έκτα έβδομο/έβδομα όγδοο/όγδοα ένατο/ένατα δέκατο/δέκατα",
+    "fa": "- سوم چهارم پنجم ششم هفتم هشتم نهم دهم",
+    "id": "- pertiga perempat perlima perenam pertujuh perdelapan persembilan persepuluh",
+    "hi": "- तिहाई चौथाई",
+    "ru": "- треть/трети/третям четверть/четверти/четвертям пятая/пятых шестая/шестых седьмая/седьмых восьмая/восьмых"
+    " девятая/девятых"
     " десятая/десятых",
 }
 # Words that mean one part by themselves ("la mitad") or before a word for a part ("la cuarta parte").
-_ONE_PART = {
-    "de": {"hälfte": 2}, "fr": {"moitié": 2}, "es": {"mitad": 2}, "pt": {"metade": 2}, "it": {"metà": 2},
-    "nl": {"helft": 2, "kwart": 4}, "sv": {"hälften": 2}, "pl": {"połowa": 2, "połowę": 2, "ćwierć": 4},
-    "ru": {"половина": 2, "половину": 2, "треть": 3, "четверть": 4},
+_THREE_HALVES = Fraction(2, 3)  # the number of parts in a whole, as for the others
+_ONE_PART: dict[str, dict[str, int | Fraction]] = {
+    "de": {"hälfte": 2, "anderthalb": _THREE_HALVES, "eineinhalb": _THREE_HALVES, "zweieinhalb": Fraction(2, 5)},
+    "fr": {"moitié": 2}, "es": {"mitad": 2}, "pt": {"metade": 2}, "it": {"metà": 2},
+    "nl": {"helft": 2, "kwart": 4, "anderhalf": _THREE_HALVES, "anderhalve": _THREE_HALVES},
+    "sv": {"hälften": 2}, "pl": {"połowa": 2, "połowę": 2, "ćwierć": 4},
+    "uk": {"половина": 2, "половину": 2, "третина": 3, "третину": 3, "чверть": 4},
+    "cs": {"polovina": 2, "polovinu": 2, "třetina": 3, "třetinu": 3, "čtvrtina": 4, "čtvrtinu": 4},
+    "el": {"μισό": 2, "μισή": 2}, "fa": {"نصف": 2, "نیم": 2}, "vi": {"nửa": 2},
+    "id": {"setengah": 2, "separuh": 2, "sepertiga": 3, "seperempat": 4}, "hi": {"आधा": 2, "आधी": 2, "आधे": 2},
+    "ru": {"половина": 2, "половину": 2, "треть": 3, "четверть": 4, "полтора": _THREE_HALVES, "полторы": _THREE_HALVES},
 }  # fmt: skip
 _PART_WORDS = frozenset("parte partes część части часть".split())
 _ORDINALS = {
@@ -125,16 +156,20 @@ _MYRIADS = "万萬"
 CHARACTERS = f"[{''.join((*_CHARACTERS, *_CHARACTER_TENS))}{_MYRIADS}]{{1,12}}"  # the input of `in_characters`
 # Words for 1 that are also articles or pronouns, so that by themselves they are not numbers.
 ARTICLES = frozenset(
-    "one ein eins un une uno una um uma een en et ett jeden jedna jedno один одна одно bir một satu 하나 한 एक"
-    " واحد واحدة".split()
+    "one ein eins un une uno una um uma een en et ett jeden jedna jedno один одна одно одне bir một satu 하나 한 एक"
+    " واحد واحدة ένα ένας μία μια یک".split()
 )
 _SCRIPTS = (
     ("ja", lazy_pattern("[\u3040-\u30ff]")),
     ("ko", lazy_pattern("[\uac00-\ud7af]")),
     ("zh", lazy_pattern("[\u4e00-\u9fff]")),
+    ("uk", lazy_pattern("[іїєґІЇЄҐ]")),
     ("ru", lazy_pattern("[\u0400-\u04ff]")),
+    ("fa", lazy_pattern("[پچژگکی]")),
     ("ar", lazy_pattern("[\u0621-\u064a]")),
     ("hi", lazy_pattern("[\u0904-\u0939]")),
+    ("el", lazy_pattern("[άέήίόύώ]")),
+    ("cs", lazy_pattern("[řěů]")),
 )
 _COMMON = {
     "en": "the of and is are in to has have how many so with for each he she they there that it",
@@ -147,6 +182,7 @@ _COMMON = {
     "sv": "och är en ett det att i hur många mycket har så alltså med på som av den han hon finns varje",
     "pl": "i jest są ile w na z ma więc po do to że się każdy każdym razem zatem czyli przez wynosi wynik dla oblicz"
     " jaki",
+    "cs": "kolik tedy celkem dohromady jsou když každý má zbylo zbývá",
     "tr": "ve bir kaç vardır var ile için eder olur her de da tane bu ne kadar dolayısıyla göre",
     "vi": "là có và mỗi một bao nhiêu của số được vậy thì hỏi cho trong các",
     "id": "adalah dan berapa di yang ada jadi setiap dengan untuk ini itu maka banyak dari",
@@ -197,7 +233,8 @@ def numerals(language: str) -> dict[str, int]:
     if language not in _BASES:
         return {}
     base = [words.split("/") for words in _BASES[language].split()]
-    return {word.replace("-", " "): value for word, value in _spellings(language, base)}
+    known = {word.replace("-", " "): value for word, value in _spellings(language, base)}
+    return known | {word.replace("'", sign): value for word, value in known.items() for sign in "’ʼ" if "'" in word}
 
 
 @functools.cache
@@ -214,7 +251,7 @@ def parts(language: str) -> dict[str, int]:
 
 
 @functools.cache
-def one_part(language: str) -> dict[str, int]:
+def one_part(language: str) -> dict[str, int | Fraction]:
     """Returns the words that mean one part of a whole by themselves, and their denominators."""
     return _ONE_PART.get(language, {})
 

@@ -47,7 +47,11 @@ _IN_DIGITS = lazy_pattern(
     r"|\d{1,30})(?!\d)(?:[.,]\d{1,20})?)"
     rf"(?:\s?/\s?(?P<under>\d{{1,9}}))?(?:\s?%)?(?:(?![{_LETTERS}\d^])|(?={_TOUCHING}))(?:\s?(?P<unit>{_UNITS}(?:\s?(?:/|per|an?)\s?{_UNITS})?))?"
 )
-_ROOT = lazy_pattern(r"(?<![\w^/])\d{0,9}√(?:\d{1,9}|\([\d+−/-]{1,20}\))(?![\w^/])")
+ROOT = lazy_pattern(  # "2√3", "36π", "4π/3"
+    r"(?<![\w^/.,·×+−-])(?<![·*×+−-] )(?<!\d\*)(?=[\d√π])\d{0,9}(?:[.,/]\d{1,9})?"
+    r"(?:√(?:\d{1,9}|\([\d+−/-]{1,20}\))|(?:(?<=\d)\s?π|π(?=\s?/))(?:\s?/\s?\d{1,9})?)"
+    r"(?![\w^/(²³])(?!\s?[-+−·×*]\s?[\w(√])"
+)
 _CLOCK = lazy_pattern(
     r"(?<![\d:.])(?:(?:午前|午後|上午|下午|早上|晚上|凌晨|오전|오후)\s?)?\d{1,2}\s?(?:[時时시](?![間间간])|[点點](?=\d{1,2}分|[半钟整]))"
     r"(?:\s?\d{1,2}\s?[分분](?![钟鐘])|[半반钟整])?"
@@ -68,7 +72,8 @@ _ONE_OF_TIME = (["hour"], ["minute"], ["day"])
 _HALF = {  # "two and a half"
     "en": ("and a half",), "fr": ("et demi", "et demie"), "es": ("y medio", "y media"), "pt": ("e meio", "e meia"),
     "it": ("e mezzo", "e mezza"), "nl": ("en een half", "en een halve"), "sv": ("och en halv", "och ett halvt"),
-    "pl": ("i pół",), "ru": ("с половиной",),
+    "pl": ("i pół",), "ru": ("с половиной",), "uk": ("з половиною",), "cs": ("a půl",), "el": ("και μισό", "και μισή"),
+    "fa": ("و نیم",), "id": ("setengah",), "tr": ("buçuk",), "vi": ("rưỡi",),
 }  # fmt: skip
 _SCALES = {  # "three hundred"; a spelling has the same value in all languages that share it
     100: frozenset("hundred cents cent hundra honderd yüz ratus trăm सौ".split()),
@@ -114,7 +119,7 @@ def quantities(text: str, start: int, end: int, language: str) -> tuple[Quantity
     """Returns all quantities between `start` and `end`, in order and without overlaps."""
     east = language in ("zh", "ja", "ko")
     shares = [*_shares(text, start, end), *_spelled(_CLOCK, "time", text, start, end)] if east else []
-    roots = _spelled(_ROOT, "formula", text, start, end) if text.find("√", start, end) >= 0 else []
+    roots = _spelled(ROOT, "formula", text, start, end) if "√" in text or "π" in text else []
     in_digits = [_in_digits(match) for match in _IN_DIGITS.finditer(text, start, end)]
     in_words = _characters(text, start, end) if language in ("zh", "ja") else _words(text, start, end, language)
     found: list[Quantity] = []
@@ -124,6 +129,16 @@ def quantities(text: str, start: int, end: int, language: str) -> tuple[Quantity
     found.sort(key=lambda quantity: quantity.span)
     signs = {sign.end(): sign.start() for sign in _MINUS.finditer(text, start, end)}
     return tuple(_with_durations(text, [_signed(text, signs, item) for item in found] if signs else found, end))
+
+
+def in_digits(text: str, start: int, end: int, language: str) -> str:
+    """Returns the text with the numbers in words between `start` and `end` in digits, each ending where it ended."""
+    for item in reversed(quantities(text, start, end, language)):
+        low, high = item.span
+        if item.kind == "word" and not item.article:
+            digits = str(item.value)
+            text = f"{text[:low]}{digits.rjust(high - low)}{text[high:]}" if len(digits) <= high - low else text
+    return text
 
 
 def _spelled(pattern: re.Pattern[str], kind: str, text: str, start: int, end: int) -> list[Quantity]:
@@ -243,7 +258,9 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
         size = _share_size(lower, at, singles, ordinals) if shared else 0
         if size and not (at and lower[at - 1] in first - ARTICLES):
             share = Fraction(1, singles.get(lower[at]) or ordinals[lower[at]])
-            found.append(Quantity((tokens[at].start(), tokens[at + size - 1].end()), "word", share, share, str(share)))
+            unit = _unit_name(text, tokens[at + size - 1].end()) if share > 1 else ""  # "anderthalb Stunden"
+            said = f"{share}\\text{{ {unit}}}" if unit else str(share)
+            found.append(Quantity((tokens[at].start(), tokens[at + size - 1].end()), "word", share, share, said))
             at += size
             continue
         turn = _and_a_half(lower, at, language) if halved else 0
@@ -287,7 +304,7 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
     return found
 
 
-def _share_size(lower: list[str], at: int, alone: dict[str, int], ordinals: dict[str, int]) -> int:
+def _share_size(lower: list[str], at: int, alone: dict[str, int | Fraction], ordinals: dict[str, int]) -> int:
     """Returns how many words, from index `at`, name one part of a whole, or 0."""
     if lower[at] in alone:
         return 1

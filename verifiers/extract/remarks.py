@@ -59,7 +59,29 @@ _UNREAL = (
     r"(?:if|for|with|wenn|bei|mit|si|se|con|pour|avec|если|при)\b[^()]{0,160}(?:\bwould\b|\bwäre[n]?\b|\bserait\b|\bsería\b|\bseria\b"
     r"|\bsarebbe\b|\bбыло бы\b)|如果[^()（）]{0,80}就"
 )
-_ASIDE = lazy_pattern(rf"\s*[(（]\s*(?:{_CONFUSED}|{_CONTRAST}|{_UNREAL})[^()（）]*[)）][.。!]?\s*", re.IGNORECASE)
+# "Someone online claims 336, but that counts ordered selections"
+_OTHERS_SAY = (
+    r"(?![^()]*\b(?:ask\w*|question|want\w*|need\w*|probably|maybe|perhaps|know|possible|agree\w*)\b)"
+    r"(?:some(?:one|body)?|people|many|others|one might|you might|manche|viele|jemand|certains|beaucoup|quelqu['’]un"
+    r"|algun[oa]s|much[oa]s|alguien|alguns|muitos|alguém|alcuni|molti|qualcuno|некоторые|многие|кто-то)\b[^()]{1,80}\d"
+    r"[^()]{0,40},\s(?:but|aber|mais|pero|mas|ma|но)\b"
+)
+_ASIDE = lazy_pattern(
+    rf"\s*[(（]\s*(?:{_CONFUSED}|{_CONTRAST}|{_UNREAL}|{_OTHERS_SAY})[^()（）]*[)）][.。!]?\s*", re.IGNORECASE
+)
+# "It isn't 41, which is the sum of the legs.", "If you got 12, you counted the pieces.": one other value is given up.
+_GIVEN_UP = lazy_pattern(
+    r"[\s*_-]*(?:(?:it|that|this)(?:['’]s not| is not| isn['’]t)|(?:es|das) (?:ist|sind) nicht|ce n['’]est pas"
+    r"|no (?:es|son)"
+    r"|não (?:é|são)|non (?:è|sono)|это не"
+    r"|(?:if|when) you (?:answered|got|get|wrote|put|said|have)(?=[^,]{1,30}, (?:then )?you(?:['’]ve| have)? (?:\w+ )?"
+    r"(?:count|forg[eo]t|add|includ|doubl|miss|us|mix|subtract|divid|multipli|stopp|overlook|omit|left)\w*\b))"
+    r"\s+(?=[$*€£]*\d[\d.,]*[^\d]*$)",
+    re.IGNORECASE,
+)
+_TURNS = lazy_pattern(
+    r"\b(?:but|rather|it is|it['’]s|that['’]s|sondern|mais|sino|mas|bensì|ma)\b|(?<!\w)а(?!\w)", re.IGNORECASE
+)
 _WARNING = lazy_pattern(rf"[\s*_-]*(?:{_CONFUSED})", re.IGNORECASE)
 _NUMBERS = lazy_pattern(r"\$[^$\n]{1,80}\$|\\[dt]?frac\{[^{}]{1,20}\}\{[^{}]{1,20}\}|\d+(?:[.,/:]\d+)*")
 # "1/11 (≈ 0.0909)": an exact value and its decimal approximation.
@@ -97,6 +119,9 @@ def _before_remark(text: str, stop: int) -> int | None:
     if begin <= low or not text[:begin].strip():
         return None
     if _OFFER.match(text, begin, stop) and not _DOUBTS.search(text, begin, stop):
+        return begin
+    given_up = _GIVEN_UP.match(text, begin, stop)
+    if given_up and not _TURNS.search(text, given_up.end(), stop) and _of_other_values(text, given_up.end(), stop):
         return begin
     if _WARNING.match(text, begin, stop) and _of_other_values(text, begin, stop):
         return begin

@@ -26,7 +26,7 @@ _ASCII_END = rf"\.{_STOPS}|!{_STOPS}|\?{_STOPS}|\n|;(?=\s)"
 _ASCII_ENDS = lazy_pattern(_ASCII_END)
 _ENDS = lazy_pattern(
     _ASCII_END
-    + r"|。|！|？|؟|।|です|でしょう|ます(?=[。\s]|$)|입니다|합니다|됩니다|습니다|이에요|예요|이다|であ|है(?=[\s।]|$)"
+    + r"|。|！|？|؟|।|です|でしょう|ます(?=[。\s]|$)|입니다|합니다|됩니다|습니다|이에요|예요|이다|であ|हैं?(?=[\s।]|$)"
 )
 BEFORE_AND = lazy_pattern(
     r"\s*(?:,|，|、|;|\b(?:and|or|und|oder|et|ou|y|o|e|и|или|và|hoặc|i|lub|en|of|och|eller|ve|veya|dan|atau)\b|和|或|及|以及|と|와|과|و|,?\s*(?:and|or)\b)\s*"

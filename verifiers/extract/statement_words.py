@@ -215,6 +215,8 @@ REPORTS = Gated(
     r"|sembra\w*|all['’]inizio|vorrebbe"
     r"|zegt|zei|denkt|gelooft|volgens|beweert|lijkt|säger|sade|tror|påstår|enligt|verkar|mówi\w*|twierdzi\w*"
     r"|myśli\w*|według|podobno"
+    r"|каже|кажуть|сказа\w+|вважа\w+|дума\w+|стверджу\w+|ніби|здається|спочатку|říká|řek\w+|tvrd\w+|mysl\w+|prý|podle"
+    r"|λέει|λένε|είπε|νομίζ\w+|πιστεύ\w+|ισχυρίζ\w+|σύμφωνα|φαίνεται|گفت\w*|فکر|ادعا|ظاهرا"
     r"|diyor|dedi|söylüyor|sanıyor|düşünüyor|nói|cho rằng|nghĩ|katanya|bilang|mengira|menurut"
     r"|говор\w+|сказал\w*|счита\w+|дума\w+|утвержда\w+|якобы|кажется|вроде|по словам|сначала)\b"
     r"|说|說|认为|認為|觉得|覺得|据|以为|假设(?!全)|假設(?!全)|如果|言っ|言う|思っ|思う|らしい|そうです|と仮定|もし|말했|말하"
@@ -226,7 +228,8 @@ SUPPOSES = lazy_pattern(
     r"\W*(?:so |then |and |but )?\b(?:if(?! (?:we|you|one)\b)|unless|suppose|had|were|let|wenn(?! man\b)|falls"
     r"|angenommen"
     r"|si(?! (?:on|se|nous|\w+[aei]mos)\b)|se(?! (?:si|obt|obtiene|ottiene|divid\w+ (?:por|entre)|\w+amos)\b)|если"
-    r"|als je denkt|om\b(?! \w+ (?:dag|timm|minut|veck|år|månad))|jeśli|gdyby|eğer|nếu|jika|kalau"
+    r"|als je denkt|om\b(?! \w+ (?:dag|timm|minut|veck|år|månad))"
+    r"|якщо|якби|jestliže|pokud|kdyby|αν|εάν|اگر|jeśli|gdyby|eğer|nếu|jika|kalau"
     r"|for example|e\.g\.|z\.?\s?b\.|par exemple|por ejemplo|например)(?!\w)",
     re.IGNORECASE,
 )
@@ -251,6 +254,9 @@ OPPOSED = Gated(
     r"|quasi|circa"
     r"|niet|geen|misschien|ongeveer|bijna|inte|ej|kanske|ungefär|nästan|nie|może|około|prawie|chyba"
     r"|değil\w*|yok\w*|belki|yaklaşık|neredeyse|veya|không|có lẽ|khoảng|gần|hoặc|tidak|bukan|mungkin|sekitar"
+    r"|майже|приблизно|близько|ні|немає?|чи|або|може|можливо|мабуть|asi|přibližně|zhruba|téměř|nebo|možná|snad"
+    r"|není|nejsou|ne(?:m[áěí]|byl|bud|zbý|zůst|sto|plat|zaplat|dost|koup|potřeb|trv|vyjd|ujed)\w*|nelze|nikdy"
+    r"|δεν|μη|ούτε|όχι|μήπως|ίσως|περίπου|σχεδόν|αλλά|نه|ن(?:دار|می|یست|بود|شد|ماند|کرد|خر)\w*|حدود|تقریبا|شاید|یا|اما|ولی"
     r"|hampir|atau|eller|lub|albo|maar|men|ale|tetapi|tapi|ama|fakat|nhưng|yoksa)\b"
     r"|(?<![^\W\d_])(?:не|нет|почти|примерно|около|ли|بل|ليس|ليست|لم|لن|لا|حوالي|تقريبا|ربما|أو|नहीं|शायद|लगभग|या"
     r"|करीब)(?![^\W\d_])"
@@ -267,8 +273,8 @@ HARMFUL_IN = {
 }  # fmt: skip
 # An earlier sentence that makes all later ones wrong, hypothetical or uncertain.
 FRAMES = Gated(
-    r"\b(?:wrong|incorrect|false|mistaken|flawed|bad|naive) (?:solution|answer|approach|way|reasoning|attempt"
-    r"|argument|calculation|method)"
+    r"\b(?:wrong|incorrect|false|mistaken|flawed|bad|naive) (?:solution|answer|approach|way(?! (?:a?round|up)\b)"
+    r"|reasoning|attempt|argument|calculation|method)"
     r"|\b(?:no (?:clue|idea)|give up|(?:can['’]?t|cannot|could ?n[o'’]t|unable to"
     r"|don['’]t know how to) (?:\w+ )?(?:solve|answer|tell|know|find|say|work))"
     r"|(?:^|[.!?\n]\s*)\W*(?:suppose|imagine(?! (?!having|being|getting|buying)[a-z]+ing\b)|assume|pretend"
@@ -310,6 +316,7 @@ SO = Gated(
     r"|de (?:modo|manera) que|por eso|por isso|de sorte que|per cui|di conseguenza|por lo tanto|por tanto"
     r"|entonces|luego|portanto|logo|então|assim|quindi|dunque|perciò|pertanto|dus|daarom|zodat|sodass|so dass"
     r"|alltså|så|därför|więc"
+    r"|отже|таким чином|tedy|proto|takže|άρα|επομένως|οπότε|پس|بنابراین"
     r"|zatem|czyli|dlatego|dolayısıyla|böylece|öyleyse|bu yüzden|bu nedenle|vậy|do đó|nên|vì thế|oleh karena "
     r"itu|jadi|maka|sehingga|поэтому|значит|следовательно"
     r"|откуда|отсюда|итого"
@@ -475,7 +482,7 @@ _BY_SIGN = (
     r"|por|entre|mais|vezes|più|meno|per|diviso|минус|плюс)\b)"
 )
 _THINGS = r"(?:\s?[a-z]{1,12}(?:\s[a-z]{1,12})?)?"  # "12 red apples + 5 pears = 17"
-OPERATED = lazy_pattern(rf"\s*{_BY_SIGN}\s*[$€£]?\d|{_THINGS}\s+[-+*×x/]\s+[$€£]?\d", re.IGNORECASE)
+OPERATED = lazy_pattern(rf"\s*{_BY_SIGN}\s*[$€£]?\d|\(\d|{_THINGS}\s+[-+*×x/]\s+[$€£]?\d", re.IGNORECASE)
 OPERATES = lazy_pattern(rf"\d[\s%]*(?:{_BY_SIGN}|:)\s*[$€£]?$|\d{_THINGS}\s+[-+*×x/]\s+[$€£]?$", re.IGNORECASE)
 # Phrases whose final preposition leads to the stated value, not to an argument: "comes out at", "a share of".
 PLACED = Gated(
@@ -520,11 +527,12 @@ ADJUNCT = lazy_pattern(
 )
 # "It isn't:" after a sentence that reports what somebody thinks or asks.
 _DENIES = lazy_pattern(
-    r"\W*(?:it|they|that|this|he|she|i|we)\b (?:\w+n['’]t|(?:is|are|was|do|does|did|will) not)(?: \w+){0,2}:\s",
+    r"\W*(?:it|they|that|this|he|she|i|we)\b (?:\w+n['’]t|(?:is|are|was|do|does|did|will) not)"
+    r"(?! (?:true|so|right|correct|the))(?: \w+){0,2}:\s",
     re.IGNORECASE,
 )
 _CLAIMED = lazy_pattern(
-    r"\b(?:told|says?|said|thinks?|thought|claims?|suggest\w*|wonder\w*|whether|asks?|guess\w*)\b|[?\"”]",
+    r"\b(?:told|says?|said|thinks?|thought|claims?|expect\w*|suggest\w*|wonder\w*|whether|asks?|guess\w*)\b|[?\"”]",
     re.IGNORECASE,
 )
 _EARLIER = 200  # characters

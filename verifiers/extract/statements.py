@@ -141,9 +141,10 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         return Extraction((concluded, sentence[1]), "statement")
     if TRUE_OR_FALSE.search(prompt[-_ASKED:]):
         return _said_true(text, sentence)
-    ratio = _RATIO.search(text, *sentence) if _ASKS_RATIO.search(wanted.sentence) else None
-    if ratio is not None and not opposed(text[sentence[0] : ratio.start()], language):
-        return Extraction(ratio.span(1), "statement")
+    for asks, form in _FORMS:
+        found = form.search(text, *sentence) if asks.search(wanted.sentence) else None
+        if found is not None and not opposed(text[sentence[0] : found.start()], language) and not reports(part, wanted):
+            return Extraction(found.span(1), "statement", said=" and ".join(found.groups()[1:]))
     option = _option(text, sentence, prompt, language)
     if option is not None:
         return Extraction(option, "statement")
@@ -702,6 +703,33 @@ _ASKS_RATIO = lazy_pattern(
 )
 _RATIO = lazy_pattern(r"(?<![\w.,:])(\d{1,6} (?:to|zu|à|a|para|tot|till|do|к) \d{1,6})[\s.!*]*$", re.IGNORECASE)
 _ONLY_IS = lazy_pattern(r"\s*(?:is|equals|ist|est|es|é|è|jest|är|равно|равен)\s*", re.IGNORECASE)
+_ASKS_BETWEEN = lazy_pattern(
+    r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)\b|(?<!\w)(?:между|між|बीच|بین|بين)(?!\w)"
+    r"|之间|之間|の間|사이|arasında|μεταξύ",
+    re.IGNORECASE,
+)
+_BETWEEN = lazy_pattern(
+    r"(?:\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)|(?<!\w)(?:между|між)|μεταξύ)\s+"
+    r"([$*]*(-?\d[\d.,/]*)[$*]* (?:and|und|y|et|e|en|och|a|i|dan|và|и|та|και) [$*]*(-?\d[\d.,/]*)[$*]*)"
+    r"(?<![.,])[\s.!*]*(?:lies?|liegt|liegen|ligger)?[\s.!*]*$",
+    re.IGNORECASE,
+)
+_ASKS_POINT = lazy_pattern(
+    r"\b(?:points?|coordinates?|vertex|midpoint|meet|intersect\w*|cross|punkt\w*|koordinaten|scheitel\w*|schneide\w*|sommet"
+    r"|coordonnées|milieu|puntos?|vértice|coordenadas|ponto|punto|coordinate|vertice)\b"
+    r"|(?<!\w)(?:точк\w*|координат\w*|вершин\w*)|点|坐标|座標|頂点|좌표",
+    re.IGNORECASE,
+)
+_POINT = lazy_pattern(
+    r"(?<!, )(?<!; )(?<![)] )(?<=\s)[$*]*(?:[A-Z]\s?=?\s?)?"
+    r"(\(\s*[-−]?\d[\d./]*\s*[,;|]\s*[-−]?\d[\d./]*\s*\))[$*]*[\s.!*]*$"
+)
+# Questions for a form of answer, and the end of a sentence that gives it.
+_FORMS = (
+    (_ASKS_RATIO, _RATIO),
+    (_ASKS_BETWEEN, _BETWEEN),
+    (_ASKS_POINT, _POINT),
+)
 _FEW = 6  # words of a clause before a closing option letter
 _CLOSING_LETTER = lazy_pattern(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
 _LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")

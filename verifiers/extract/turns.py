@@ -14,6 +14,7 @@ CORRECTION = lazy_pattern(
     r"|scratch that|i misread|i meant?|that's wrong|that is wrong|is incorrect|is wrong|was wrong|hmm"
     r"|(?:no|nein|non|não|nee|nej|nie)[,:;.!]|instead"
     r"|should be|should have been|rather)(?![a-z])|(?<!\w)нет[,.]|修正|更正|不对|不對|错了|錯了|等等|ошиб|исправ|точнее"
+    r"|(?<![^\W\d_])(?:ops|opa|epa|ups|uy|oups|hoppla|ой|упс|стоп|постой)(?![^\W\d_])|待って|잠깐"
     r"|perdón|corrijo|me equivo|erreur|fehler"
     r"|ich meine|je veux dire|quiero decir|quero dizer|voglio dire|訂正|間違|(?<![^。、\s])(?:いや|いえ|いいえ)[、,]"
     r"|正しい答え|正しくは|아니|정정|잘못|أقصد|تصحيح|गलत",

@@ -71,10 +71,11 @@ goes go came more still already away once gain gains extra additional celsius fa
 write written arrive reading quarter express expressed arrives yes half halves thirds quarters fourths fifths sixths
 sevenths eighths ninths tenths hundredths thousandths dozen million billion thousand perfect reasonable fun neat
 system systems inequality inequalities mixed bigger expression quantity beautiful elegant interesting pretty cool
-consistent sense surprising obvious grand fact proof
+consistent sense surprising obvious grand fact proof stays exponentiate exponentiating
 """
 
 _GERMAN = """
+passt reelle reellen reeller
 aussage behauptung rechenweg gekürzt die der das den dem des ein eine einen einem einer eines es dies diese dieser
 dieses diesen da hier wir uns unser
 unsere man ist sind war waren sein wird werden hat haben beträgt betragen lautet lauten ergibt ergeben sich erhält
@@ -95,6 +96,7 @@ drittel viertel fünftel sechstel achtel zehntel
 """
 
 _FRENCH = """
+réel réelle réels réelles
 affirmation énoncé carrés carré cubes le la les l un une des du de d ce cet cette ces c' c ceci cela ça il elle on
 nous notre nos y en
 est sont était vaut
@@ -113,6 +115,7 @@ choix j'espère clair tiers quart quarts cinquièmes demi moitié
 """
 
 _SPANISH = """
+real reales
 afirmación enunciado sistema cuadrados cuadrado cúbicos el la los las lo un una unos unas este esta esto ese esa eso
 del de al en con para por a
 es son era fue está hay tiene
@@ -131,6 +134,7 @@ mil completa demostración prueba entero satisface opción alternativa letra esp
 """
 
 _PORTUGUESE = """
+real reais
 afirmação enunciado sistema quadrados cúbicos o os as um uma uns umas este esta isto esse essa isso do da dos das no
 na nos nas ao à de
 em com para por é são era foi
@@ -147,6 +151,7 @@ letra sim temos ela ele eles confirma espero seja terços quartos
 """
 
 _ITALIAN = """
+reale reali
 affermazione sistema quadrati quadrato cubi il lo la i gli le l un uno una questo questa ciò del della dei delle di al
 alla in con per da nel
 è sono era vale
@@ -162,6 +167,7 @@ soddisfa condizione condizioni entrambe opzione lettera dell nell all sull d spe
 """
 
 _RUSSIAN = """
+действительный действительное действительные действительных
 это этот эта эти тот та то все всего мы нас наш вот и а итак значит следовательно поэтому таким образом отсюда тогда
 наконец также ровно точно ясно очевидно в во на из с со к по для от у за при как так потому что который которая есть
 равен равна равно равны равняется составляет будет является являются получаем получим получили получается получилось
@@ -299,7 +305,9 @@ HARMLESS = Gated(
     r"|\w+ty)\b)|§ \w+ times §"
     r"|(?!(?:it|this|that|answer|result|value|which|we)\b)\w+ (?:is|was) (?:mistaken|wrong|incorrect"
     r"|off)(?=,? (?:and|so)\b)"
-    r"|equally (?:likely|probable)"
+    r"|(?:the|my) corrected (?:final )?(?:answer|value|result|solution|number|total)(?= is|:)"
+    r"|equally (?:likely|probable)|in (?:mixed|decimal|simplest|lowest|exact|reduced|standard|interval|percentage) "
+    r"(?:form|terms|notation)"
     r"|when (?:checking|checked)|(?:and )?i(?:'m| am) (?:sure|certain) of (?:it|this|that)|neither more "
     r"nor less|(?:is there )?anything else i can help (?:you )?with"
     r"|putting (?:it all|everything|all of this) together|(?:the |our )?(?:maximum|minimum|largest"

@@ -64,7 +64,7 @@ def says_no_solution(text: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.casefold().translate(_PLAIN).split()).strip(" .。*_!$")
+    return " ".join(text.casefold().translate(_PLAIN).split()).strip(" .。_!$")
 
 
-_PLAIN = str.maketrans("äöüáàâãéèêíìóòôõúùçñ", "aouaaaaeeeiioooouucn", "'’")
+_PLAIN = str.maketrans("äöüáàâãéèêíìóòôõúùçñ", "aouaaaaeeeiioooouucn", "'’*")

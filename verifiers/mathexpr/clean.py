@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from verifiers.lazy_pattern import lazy_pattern
+from verifiers.marks import MARKS
 from verifiers.mathexpr.dressing import undressed
 from verifiers.mathexpr.pythonic import from_python
 
@@ -34,6 +35,9 @@ _GREEK = dict(
         strict=True,
     )
 )
+_GREEK_WORD = lazy_pattern(
+    r"((?<!\w)[Ͱ-Ͽ]{0,30}(?:[ΆΈΉΊΌΎΏΐάέήίόύώ]|(?<=ν)αι\b)[Ͱ-Ͽ]*)"
+)  # "όχι" and "ναι" are no products
 _SUPER = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ⁿⁱ", "0123456789+-()ni", strict=True))
 _SUB = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋₍₎ₙₖₐₓ", "0123456789+-()nkax", strict=True))
 _SUPER_RUN = lazy_pattern("[" + "".join(_SUPER) + "]+")
@@ -137,11 +141,13 @@ def _html_tag(match: re.Match[str]) -> str:
 
 
 def _plain_unicode(text: str) -> str:
-    text = _COMBINING.sub(r"\\overline{\1}", text)
+    text = _COMBINING.sub(r"\\overline{\1}", unicodedata.normalize("NFC", text))
     text = _SUPER_RUN.sub(lambda match: "^{" + "".join(_SUPER[char] for char in match[0]) + "}", text)
     text = _SUB_RUN.sub(lambda match: "_{" + "".join(_SUB[char] for char in match[0]) + "}", text)
     text = _VULGAR.sub(_vulgar, text)
-    return "".join(_plain_char(char) for char in text)
+    parts = _GREEK_WORD.split(text)  # every second part is a word
+    parts[::2] = ("".join(_plain_char(char) for char in part) for part in parts[::2])
+    return "".join(parts)
 
 
 def _vulgar(match: re.Match[str]) -> str:
@@ -161,7 +167,7 @@ def _plain_char(char: str) -> str:
     category = unicodedata.category(char)
     if category == "Nd":
         return str(unicodedata.decimal(char))
-    if category in ("Cf", "Mn"):
+    if category == "Cf" or (category == "Mn" and char not in MARKS):
         return ""
     if category == "Zs":
         return " "

@@ -7,6 +7,7 @@ import re
 
 from verifiers.extract.wordings import ALL_REALS, NO_SOLUTION, TRUTHS
 from verifiers.lazy_pattern import lazy_pattern
+from verifiers.marks import LETTER
 from verifiers.mathexpr.answers import Answer, Piece
 from verifiers.mathexpr.nodes import INFINITY, Node, number
 from verifiers.mathexpr.number_words import number_in_words
@@ -15,7 +16,7 @@ _TEXT_COMMAND = lazy_pattern(
     r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|hbox|math(?:rm|bf|it|sf)|operatorname|emph)\s*(?=\{)"
 )
 _WORD = lazy_pattern(
-    r"[^\W\d_]+|\d+(?:\.\d+)?|[<>=+*/^|%]|(?<=\d)!|(?<![^\W_])-(?=\s?[\d.])"
+    rf"[^\W\d_]{LETTER}*|\d+(?:\.\d+)?|[<>=+*/^|%]|(?<=\d)!|(?<![^\W_])-(?=\s?[\d.])"
 )  # a hyphen within words is no minus
 _ARTICLES = frozenset(["a", "an", "the"])
 _EMPTY = lazy_pattern(

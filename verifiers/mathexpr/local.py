@@ -62,10 +62,13 @@ _SPEED = lazy_pattern(
 _EVERY = {**dict.fromkeys("時时시", "hour"), **dict.fromkeys("分분", "minute"), **dict.fromkeys("秒초", "second"),
           "小": "hour", "saatte": "hour", "dakikada": "minute", "saniyede": "second"}  # fmt: skip
 _HINDI = {
-    "किमी/घंटा": "km/h", "किमी": "km", "मीटर": "m", "सेमी": "cm", "किग्रा": "kg", "ग्राम": "grams", "लीटर": "litres",
+    "किमी/घंटा": "km/h", "किमी": "km", "मीटर": "metres", "मी": "metres", "सेमी": "cm", "मिमी": "mm", "किग्रा": "kg",
+    "ग्राम": "grams", "लीटर": "litres",
     "घंटे": "hours", "घंटा": "hour", "मिनट": "minutes", "रुपये": "rupees", "रुपए": "rupees", "प्रतिशत": "%",
 }  # fmt: skip
-_DEVANAGARI = lazy_pattern("|".join(sorted(_HINDI, key=len, reverse=True)))
+_DEVANAGARI = lazy_pattern(  # whole words
+    rf"(?<![\u0900-\u0963])(?:{'|'.join(sorted(_HINDI, key=len, reverse=True))})(?![\u0900-\u0963])"
+)
 # A text without a match of this pattern matches none of the above.
 _LOCAL = lazy_pattern(
     r"\s(?:por|par|pro|per|al|w|na|i|в|за|mỗi|một)\s|[時时시每毎매速속]|saatte|dakikada|saniyede|\sall['’]|"

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace as changed
 
 from verifiers.lazy_pattern import lazy_pattern
+from verifiers.marks import LETTER
 from verifiers.mathexpr import regions
 from verifiers.mathexpr.answers import Answer
 from verifiers.mathexpr.assignments import names
@@ -40,6 +41,7 @@ _BRACED_ARRAY = lazy_pattern(
     re.DOTALL,
 )
 _RELATION = lazy_pattern(r"=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt|implies|Rightarrow)(?![A-Za-z])")
+_SPELLED = lazy_pattern(rf"(?<![\\A-Za-z])[^\W\d_]{LETTER}*")
 _CASE = lazy_pattern(r"(?:,|(?<![\s,]))\s*+(\\text\s*\{\s*,?\s*(?:if|for|when|otherwise|else)\b)")
 _ALIGNED = lazy_pattern(r"&\s*(=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt)(?![A-Za-z]))")
 _HALF = lazy_pattern(
@@ -123,10 +125,7 @@ def read(text: str) -> Answer:
         return _answer(tokens)
     except Unreadable:
         words = text_words(cleaned)
-        if not any(
-            (len(word) > 1 or word > "\u3040") and word.isalpha()
-            for word in re.findall(r"(?<![\\A-Za-z])[^\W\d_]+", _texts(cleaned))
-        ):
+        if not any(len(word) > 1 or word > "\u3040" for word in _SPELLED.findall(_texts(cleaned))):
             raise
         prose = re.findall(r"(?<![\\A-Za-z])[^\W\d_]{3,}", _texts(cleaned))
         if len(prose) < 4 and re.search(r"[\^_={}\\+/]|\d\s*[-*]", _outside_text(cleaned)):

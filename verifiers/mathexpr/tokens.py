@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from verifiers.extract import closing_brace
 from verifiers.lazy_pattern import lazy_pattern
+from verifiers.marks import LETTER
 from verifiers.mathexpr.limits import MAX_DIGITS, MAX_TOKENS, Unreadable
 from verifiers.units.reading import is_unit, lookup
 
@@ -28,7 +29,7 @@ _TOKEN = lazy_pattern(
     r"|(?P<cmd>\\(?:[A-Za-z]+\*?|.))"
     r"|(?P<op>\*\*|<=|>=|!=|==|->|=>|<>|\.\.\.+|\|\||[-+*/^_=<>,;:!|&'()\[\]{}%\"?#@])"
     r"|(?P<space>\s+|~)"
-    r"|(?P<foreign>[^\W\d_]+)"
+    rf"|(?P<foreign>[^\W\d_]{LETTER}*)"
     r"|(?P<other>.)",
     re.DOTALL,
 )

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from fractions import Fraction
 
 from verifiers.core import Completion, GoldError, Problem, Verdict, VerifierError
 from verifiers.extract import (
@@ -25,6 +26,8 @@ from verifiers.extract import (
 )
 from verifiers.extract.claims import claimed
 from verifiers.extract.numerals import language_of
+from verifiers.extract.overruling import final_claims, is_claim
+from verifiers.extract.quantities import in_digits
 from verifiers.extract.remarks import without_remarks
 from verifiers.extract.statements import closing, stated
 from verifiers.extract.truths import said_truth
@@ -36,6 +39,7 @@ from verifiers.mathexpr.calculus import evaluated
 from verifiers.mathexpr.clean import clean, trim
 from verifiers.mathexpr.compare import Policy, compared
 from verifiers.mathexpr.echo import restates
+from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.forms import plain_words, said_first, text_words, whole_form
 from verifiers.mathexpr.guard import same_but_for_values, variants
 from verifiers.mathexpr.halves import quantity_with_half
@@ -67,6 +71,7 @@ _INTEGER = lazy_pattern(
 )
 _BETWEEN_BOXES = lazy_pattern(r"[\s$}{,;&\\]*(?:text\s*\{)?[\s,]*(?:and|or)?[\s$}{,;&\\]*\\f?boxe?d?\s*\{?")
 _LONGEST_WORDED = 200  # characters; a longer text that begins with "Yes" is not taken as an answer
+_WORDED = 400  # characters at the end of a text in which numbers in words are read if no question is known
 _WORKED = 150  # characters; a longer gold may be a solution that ends in its answer
 _FLOAT = lazy_pattern(r"[+-]?(?=[\d.]{17,19}$)\d+\.\d+")  # a printed float, such as 0.1 + 0.2 or 200 / 3
 
@@ -145,6 +150,11 @@ class MathVerifier:
             return Verdict(0.0, "too_long", f"completion of {len(completion.text)} characters", gold_type=gold.type)
         text, cuts = squeezed(completion.text)
         verdict = self._judge(problem, gold, text, explanation)
+        if verdict.reason in ("no_answer", "hedged") and not self.strict:
+            verdict = self._overruling(problem, gold, without_remarks(text), verdict, explanation) or verdict
+        if verdict.detail == "nothing" and not problem.prompt:
+            low = max(0, len(text) - _WORDED)
+            verdict = self._judge(problem, gold, in_digits(text, low, len(text), language_of(text[low:])), explanation)
         return replace(verdict, span=original(verdict.span, cuts)) if cuts and verdict.span is not None else verdict
 
     def _judge(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> Verdict:
@@ -197,6 +207,21 @@ class MathVerifier:
             reason, detail = "too_hard", "no room on the stack"
         answer = text[extraction.span[0] : extraction.span[1]].strip()[:MAX_ANSWER_CHARS]
         return Verdict(0.0, reason, detail, answer, extraction.span, gold.type)
+
+    def _overruling(
+        self, problem: Problem, gold: _Gold, text: str, refused: Verdict, explanation: Explanation | None
+    ) -> Verdict | None:
+        """Returns the verdict on a final claim that is right by itself although the whole text is refused, or None."""
+        start = after_thinking(text)
+        if start is None:
+            return None
+        for position in final_claims(text, start, problem.prompt, refused.detail):
+            alone = " " * position + text[position:]
+            if is_claim(text, start, position, find(alone, prompt=problem.prompt), problem.prompt):
+                verdict = self._judge(problem, gold, alone, explanation)
+                if verdict.score == 1.0:
+                    return verdict
+        return None
 
     def _unless_doubted(
         self, verdict: Verdict, problem: Problem, gold: _Gold, text: str, extraction: Extraction
@@ -651,6 +676,14 @@ def _one_of(answer: Answer) -> Answer:
     return first if same else answer
 
 
+def _measured(answer: Answer) -> Answer:
+    """Returns one and a half for the gold "1,5 m", which would be a list without its unit; any other gold unchanged."""
+    point = answer.comma
+    if point is None or point.unit is None or not point.unit.dimension or point.node is None:
+        return answer
+    return point if (rational(point.node) or Fraction(1)).denominator != 1 else answer
+
+
 def _concluded(text: str) -> str:
     """Returns the boxed or announced answer of a worked solution; any other text unchanged."""
     extraction = find(text)
@@ -692,7 +725,7 @@ def read_gold(text: str) -> _Gold:
             return _Gold(Answer("scalar", number(value)), "integer", value, text=text)
     try:
         with Budget():
-            answer = _one_of(read(_as_stored(text.strip(" \n\r"))))
+            answer = _measured(_one_of(read(_as_stored(text.strip(" \n\r")))))
             kind = type_name(answer)
             values = evaluated(nodes_of(answer))
     except Unreadable as error:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from verifiers.lazy_pattern import lazy_pattern
+from verifiers.marks import LETTER
 from verifiers.units.names import Dimension, named
 
 
@@ -35,7 +36,7 @@ DEGREE, CELSIUS, FAHRENHEIT, KELVIN = _UNITS["degree"], _UNITS["°C"], _UNITS["�
 RADIAN = _UNITS["rad"]
 _SCALES_OF_TEMPERATURE = {"c": CELSIUS, "celsius": CELSIUS, "f": FAHRENHEIT, "fahrenheit": FAHRENHEIT}
 # The parts of a unit: names, powers, signs and brackets; and the LaTeX between them with its plain spelling.
-_ATOM = lazy_pattern(r"[^\W\d_]+\.?|USD_|[€£¥₹₽¢°%]|\d+|[/^*()-]|.", re.DOTALL)
+_ATOM = lazy_pattern(rf"[^\W\d_]{LETTER}*\.?|USD_|[€£¥₹₽¢°%]|\d+|[/^*()-]|.", re.DOTALL)
 _SPELLED = ((lazy_pattern(r"\\mu\s*"), "μ"), (lazy_pattern(r"\\Omega(?![A-Za-z])"), "Ω"),
             (lazy_pattern(r"\\(?:cdot|times)(?![A-Za-z])"), "*"), (lazy_pattern(r"\\(?=[%&#])"), ""),
             (lazy_pattern(r"\\[,;:! ]|[{}~]"), " "))  # fmt: skip
