@@ -46,6 +46,7 @@ from verifiers.mathexpr.nodes import Node, number
 from verifiers.mathexpr.options import option_of, other_option
 from verifiers.mathexpr.reading import read
 from verifiers.mathexpr.weekdays import weekday, without_copula
+from verifiers.units.words import respelled, without_units
 
 REASONS = {
     "equal": "the same answer",
@@ -224,14 +225,20 @@ class MathVerifier:
         if verdict.score != 1.0 or verdict.span is None or self.strict or extraction.source in ("statement", "truth"):
             return verdict
         assert gold.answer is not None
-        word = not_understood(
-            NO_SOLUTION_SAID.sub(lambda match: " " * len(match[0]), text) if gold.answer.kind == "empty" else text,
-            verdict.span,
+        checked = functools.partial(
+            not_understood,
+            span=verdict.span,
             prompt=problem.prompt,
             gold=gold.text,
             states_itself=extraction.source in ("box", "answer", "hashes") and verdict.span == extraction.span,
             in_words=gold.answer.kind in _IN_WORDS,
         )
+        if gold.answer.kind == "empty":
+            text = NO_SOLUTION_SAID.sub(lambda match: " " * len(match[0]), text)
+        word = checked(text)
+        if word:
+            without = without_units(text, verdict.span[0], verdict.span[1])
+            word = checked(without) if without != text else word
         if not word or self._states_it(verdict, problem, text, extraction):
             return verdict
         return replace(verdict, score=0.0, reason="hedged", detail=f"{word!r} beside the answer is not understood")
@@ -355,7 +362,10 @@ class MathVerifier:
             return Verdict(0.0, "hedged", f"{doubt!r} in the answer", answer[:200], span, gold.type)
         if _ORDINAL.search(answer) and gold.answer.kind != "date" and not _ORDINAL.search(gold.text):
             return Verdict(0.0, "type_clash", "an ordinal number", answer, span, gold.type)
-        if turned(answer) and not turned(gold.text) and not quantity_with_half(plain_words(clean(answer))):
+        if (
+            turned(answer) and not turned(gold.text) and turned(respelled(answer))
+            and not quantity_with_half(plain_words(clean(answer)))
+        ):  # fmt: skip
             return Verdict(0.0, "type_clash", "words that negate or change the value", answer, span, gold.type)
         if _refers_to_itself(answer) and "=" not in gold.text:
             return Verdict(
