@@ -44,7 +44,7 @@ _IN_DIGITS = lazy_pattern(
     r"|\d{1,2}(?:[.:]\d{2})?\s?Uhr\b(?:\s\d{2}(?!\d))?|\d{1,2}(?=\s?[apAP]\.?[mM]\b)\s?[apAP]\.?[mM]\b|\d{1,2}\s?h\s?\d{2}(?!\s?min|\d))"
     r"|(?=\d)(?<![\d:.])(?P<ratio>\d{1,9}(?:\s?:\s?\d{1,9}){1,2}"
     r"|(?:(?<=ratio )|(?<=ratio of ))\d{1,9} to \d{1,9})(?!\d)"
-    rf"|(?=[-+−$€£¥₹%\d])(?<![{_LETTERS}\d^\\{{/])(?<!\d[.,])(?:[-+−]?[$€£¥₹]\s?|[-+−]\s?|(?<!\d)(?<!\d )%)?"
+    rf"|(?=[-+−$€£¥₹%\d])(?:(?<![{_LETTERS}\d^\\{{/])|(?<=\bRp))(?<!\d[.,])(?:[-+−]?[$€£¥₹]\s?|[-+−]\s?|(?<!\d)(?<!\d )%)?"
     r"(?P<number>(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d{1,3}(?:\.\d{3}){2,}"
     r"|\d{1,30})(?!\d)(?:[.,]\d{1,20})?)"
     rf"(?:\s?/\s?(?P<under>\d{{1,9}}))?(?:\s?%)?(?:(?![{_LETTERS}\d^])|(?={_TOUCHING}))(?:\s?(?P<unit>{_UNITS}(?:\s?(?:/|per|an?)\s?{_UNITS})?))?"
@@ -157,7 +157,8 @@ def _in_digits(match: re.Match[str]) -> Quantity:
     spelled = r"^\circ" if unit == "°" else f"\\text{{ {unit}}}"
     plain = match[0][: match.start("unit") - match.start()] if match["unit"] else match[0]
     said = f"{plain.strip()}{spelled}" if unit else f"{plain.strip()[1:]}\\%" if plain.strip()[0] == "%" else ""
-    return Quantity((start, end), "number", value, value, speed_at(match.string, start) or said)
+    said = f"Rp{plain.strip()}" if match.string.endswith("Rp", 0, start) else speed_at(match.string, start) or said
+    return Quantity((start, end), "number", value, value, said)
 
 
 def _unit_name(text: str, position: int) -> str:

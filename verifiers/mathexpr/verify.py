@@ -493,6 +493,12 @@ def _with_decimal_comma(gold: _Gold, answer: str, context: str) -> tuple[_Gold, 
     if price is not None and (price[1] or price[4]):
         answer = f"{price[1] or ''}{price[2]}.{price[3]}{price[4] or ''}"
         return (read_gold(gold.text.replace(",", ".")) if _LIST_OR_DECIMAL.fullmatch(gold.text) else gold), answer
+    one = "," in answer and gold.answer is not None and gold.answer.kind in ("scalar", "list")
+    assigned = _ASSIGNED_COMMA.fullmatch(answer) if one else None
+    if assigned and language_of(context) in _WITH_DECIMAL_COMMA:  # "x = 3,5"
+        listed = _LIST_OR_DECIMAL.fullmatch(gold.text)
+        point = f"{assigned[1]}.{assigned[2]}{assigned[3]}"
+        return (read_gold(gold.text.replace(",", ".")), point) if listed else (gold, point if gold.answer.kind == "scalar" else answer)
     if not _LIST_OR_DECIMAL.fullmatch(gold.text):
         return gold, answer
     in_language = language_of(context) in _WITH_DECIMAL_COMMA
@@ -626,6 +632,9 @@ _PRICE = lazy_pattern(  # "€ 57,60", "85,00 €"
 _DECIMAL_COMMA = lazy_pattern(
     r"\s*\$?([-+−]?\d{1,9})(?:\{,\}|,(?=\d{1,9}(?:\s?[^\W\d]|\s?(?:[€£₹₽₺%°]|\\%)|\s?\\text)))(\d{1,9})(\s?[^,;]{0,30})",
     re.ASCII,
+)
+_ASSIGNED_COMMA = lazy_pattern(
+    r"([\s$]*(?:\\?[A-Za-zα-ω]{1,6}(?:_\w)?)\s*[=≈]\s*[-+−]?\d{1,9}),(\d\d?|\d{4,9})(?![\d,])(\s?[^,;]{0,30})", re.ASCII
 )
 _MONEY = lazy_pattern(r"[\s~{]*(?:\\text\{\s?)?(?:[€£₹₽₺%]|\\%|EUR|[Ee]uros?\b|PLN|zł)")
 _POINT_DECIMAL = lazy_pattern(r"[\s$]*-?\d{1,9}\.\d{1,9}[\s$.]*")

@@ -38,7 +38,7 @@ _POWERS = tuple(
 )
 _BY = r"(?:por|par|pro|per|w|na|i|в|за|za|på|mỗi|một|setiap|في|لكل|प्रति|al|a la)\s+|all['’]\s?"
 _PER = lazy_pattern(
-    rf"(?<=[^\W\d_])(?:\s+(?:{_BY})({_NAME})|\s?每\s?(小时|小時|分钟|分鐘|分|秒)|(?<=[mم])\s?/\s?(t|u|sa|tim|hod|س|ث|د))(?!{LETTER})",
+    rf"(?<={LETTER})(?:\s+(?:{_BY})({_NAME})|\s?每\s?(小时|小時|分钟|分鐘|分|秒)|(?<=[mم])\s?/\s?(t|u|sa|tim|hod|س|ث|د))(?!{LETTER})",
     re.IGNORECASE,
 )
 _SHORT = {**dict.fromkeys(("t", "u", "sa", "tim", "hod", "س"), "hour"), "ث": "second", "د": "minute"}  # after a slash
@@ -54,7 +54,7 @@ SPEED = lazy_pattern(
 )
 _LAST_OF_EVERY = frozenset("速속時时시分钟鐘秒당초")
 _LONGEST_EVERY = 8
-_BY_EVERY = lazy_pattern(rf"(?:{'|'.join(_EVERY.values())})(?=\s?\d)")
+_PREFIX = lazy_pattern(rf"(?:{'|'.join(_EVERY.values())}|摂氏|攝氏|摄氏|섭씨|(?<!\w)Rp\.?)(?=\s?[-−]?\d)")
 _NUMBER = lazy_pattern(r"\d[\s$}]*(?=[^\W\d_])")
 _APART = lazy_pattern(
     rf"([^\W\d_]+)\s(?:per|each|every)\s([^\W\d_]+)|(?:{'|'.join(f'(?P<{unit}>{words})' for unit, words in _EVERY.items())})(?!\s?\d)"
@@ -140,7 +140,7 @@ def speed_at(text: str, position: int) -> str:
 
 def without_units(text: str, start: int, end: int) -> str:
     """Returns the text with spaces for the units in words beside the numbers between `start` and `end`."""
-    by = _BY_EVERY.search(text, max(0, start - _LONGEST_EVERY), end)
+    by = _PREFIX.search(text, max(0, start - _LONGEST_EVERY), end)
     text = f"{text[: by.start()]}{' ' * len(by[0])}{text[by.end() :]}" if by else text
     for number in _NUMBER.finditer(text, start, end):
         stop = unit_end(text, number.end())
