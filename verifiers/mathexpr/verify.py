@@ -498,7 +498,11 @@ def _with_decimal_comma(gold: _Gold, answer: str, context: str) -> tuple[_Gold, 
     if assigned and language_of(context) in _WITH_DECIMAL_COMMA:  # "x = 3,5"
         listed = _LIST_OR_DECIMAL.fullmatch(gold.text)
         point = f"{assigned[1]}.{assigned[2]}{assigned[3]}"
-        return (read_gold(gold.text.replace(",", ".")), point) if listed else (gold, point if gold.answer.kind == "scalar" else answer)
+        return (
+            (read_gold(gold.text.replace(",", ".")), point)
+            if listed
+            else (gold, point if gold.answer.kind == "scalar" else answer)
+        )
     if not _LIST_OR_DECIMAL.fullmatch(gold.text):
         return gold, answer
     in_language = language_of(context) in _WITH_DECIMAL_COMMA

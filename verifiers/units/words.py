@@ -67,7 +67,22 @@ _CELSIUS = lazy_pattern(
 _LENGTH, _SECOND = (("length", 1),), (("time", 1),)
 _WORDS = lazy_pattern(rf"[\s~]*{_NAME}\.?(?:(?:\s|\s?/\s?|\s?['’]){_NAME}){{0,3}}")
 _WORD_END = lazy_pattern(rf"(?<={LETTER})(?!{LETTER})|(?=[でだか입이인])")
-_BEGINS = ("square", "cubic", "quadr", "kvadr", "kubi", "квадр", "куб", "vierk", "平方", "立方", "제곱", "세제곱", "वर्ग", "घन")
+_BEGINS = (
+    "square",
+    "cubic",
+    "quadr",
+    "kvadr",
+    "kubi",
+    "квадр",
+    "куб",
+    "vierk",
+    "平方",
+    "立方",
+    "제곱",
+    "세제곱",
+    "वर्ग",
+    "घन",
+)
 _GOES_ON = lazy_pattern(rf"\s(?:{_AFTER['square']}|{_AFTER['cubic']}|{_BY})|/|\s?每", re.IGNORECASE)
 
 
