@@ -26,7 +26,7 @@ COMPARES = lazy_pattern(
 CONTRAST = lazy_pattern(
     rf"(?<!\bor)(?<!\bor )(?<!\s)\s*+,?\s*+\(?(?:(?<!\w)(?:(?:and |but )?not|rather than|instead of|(?:und )?nicht"
     rf"|(?:et )?non|pas|y no|e non|e não|а не)\s+|，?(?:而?不是|而非|并非)\s*)"
-    rf"(?:{VALUE}\)?|\(?[A-J](?![A-Za-z])\)?[.。]?)\s*$",
+    rf"(?:{VALUE}(?:\s?(?:[cmk]?m[²³]?|kg|g|l|€|dollars|hours|minutes|days|degrees)(?![^\W_]))?\)?|\(?[A-J](?![A-Za-z])\)?[.。]?)\s*$",
     re.IGNORECASE,
 )
 # The same directly after an answer.

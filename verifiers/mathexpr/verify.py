@@ -23,6 +23,7 @@ from verifiers.extract import (
     squeezed,
     turned,
 )
+from verifiers.extract.enumerations import enumerated
 from verifiers.extract.final_claims import final_claims, is_claim
 from verifiers.extract.numerals import language_of
 from verifiers.extract.remarks import without_remarks
@@ -152,14 +153,30 @@ class MathVerifier:
 
     def _judge(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> Verdict:
         text = without_remarks(text)
+        verdict, source = self._judged(problem, gold, text, explanation)
+        if (
+            verdict.reason in _LEFT_OPEN
+            and source not in _BY_FORM
+            and not self.strict
+            and ":" in text[-_LONGEST_WORDED:]
+        ):
+            counted = enumerated(text, after_thinking(text) or 0, problem.prompt)
+            if counted is not None:
+                alone = counted[0] if gold.integer is not None else counted[1]
+                counting, _ = self._judged(problem, gold, alone, explanation)
+                return counting if counting.score == 1.0 else verdict
+        return verdict
+
+    def _judged(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> tuple[Verdict, str]:
+        """Returns the verdict on the answer of a text, or on a final claim, and how the answer was found."""
         extraction = self._extraction(problem, gold, text)
         verdict = self._verdict(problem, gold, text, extraction, explanation)
         if verdict.reason in _LEFT_OPEN and extraction.source not in _BY_FORM and not self.strict:
             for alone, claim in self._final_claims(problem, gold, text):
                 claimed = self._verdict(problem, gold, alone, claim, explanation)
                 if claimed.score == 1.0:
-                    return claimed
-        return verdict
+                    return claimed, extraction.source
+        return verdict, extraction.source
 
     def _final_claims(self, problem: Problem, gold: _Gold, text: str) -> Iterator[tuple[str, Extraction]]:
         """Yields the text from each final claim on, blank before it, and the answer that is found there."""
