@@ -126,7 +126,18 @@ _ROUNDED = lazy_pattern(
     r"(?:\d\s?/\s?\d{1,9}|\\(?:[dt]?frac|sqrt)\{[^()]{1,60}\}|\\pi|π|√\d{1,9}|\\sqrt\d)\s?\$?(\s*\((?:≈|~|\\approx|approx\w*\.?|about"
     r"|numerically|roughly|rund|etwa|ca\.|environ|circa|około|около|примерно)\s*\$?\d{1,9}[.,]\d{1,12}(?:\.\.\.|…)?\$?\)[.*\s]*)$"
 )
-_WORD = lazy_pattern(r"[^\W\d_]{2}")
+_WORD = lazy_pattern(r"[^\W\d_]+")
+# First words of sentences that may deny another value, and last words of those that confirm.
+_FIRST = frozenset(
+    "it this that das es ce no não non это to het det nu and und not nicht nie не inte niet ikke i my the"
+    " some someone somebody other others many people student students a jemand manche viele ich mein meine quelqu certains"
+    " beaucoup j alguien algunos muchos alguém alguns muitos qualcuno alcuni molti кто некоторые многие я ktoś niektórzy"
+    " iemand sommigen ik någon vissa jag cineva unii".split()
+)
+_LAST = frozenset(
+    "confirmed verified out matches agrees holds bestätigt stimmt passt confirmé vérifié bon confirmado verificado correcto"
+    " confermato verificato подтверждено верно сходится".split()
+)
 _LONGEST_CHECK = 500
 _CONFIRMATION = 40  # characters of "Yes, confirmed."
 _NEAR = 120  # characters before a remark that contain the answer
@@ -183,6 +194,9 @@ def _of_other_values(text: str, begin: int, end: int) -> bool:
 
 def _denies_another(text: str, begin: int, end: int) -> bool:
     """Returns whether a remark denies a value that is not the answer's and claims no new one."""
+    first = _WORD.search(text, begin, end)
+    if first is None or not (first[0].lower() in _FIRST or first[0] > "\u3040"):
+        return False
     denied = _DENIES_AT_ONCE.match(text, begin, end)
     reported = None if denied else _REPORTS.match(text, begin, end)
     found = denied or reported
@@ -214,6 +228,9 @@ def _names(part: str, value: str) -> bool:
 
 def _checked_from(text: str, stop: int) -> int | None:
     """Returns where a check of the answer begins that ends the text and finds the answer again, or None."""
+    last = text[max(0, stop - _CONFIRMATION) : stop].rstrip(" .!。！\n").rpartition(" ")[2].lower()
+    if last not in _LAST and not last.endswith(("确认无误", "没有问题", "没错")):
+        return None
     low = max(0, stop - _LONGEST_CHECK)
     confirmed = _CONFIRMED.search(text, max(low, stop - _CONFIRMATION), stop)
     check = _CHECKS.search(text, low, confirmed.start()) if confirmed else None

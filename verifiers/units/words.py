@@ -137,9 +137,14 @@ def unit_end(text: str, position: int) -> int:
     return next((end for end in reversed(ends) if end > position and is_unit(respelled(text[position:end]))), position)
 
 
-def goes_on(text: str, start: int, end: int) -> bool:
-    """Returns whether the word at [start, end), after a number, may begin a unit of several words or a power."""
-    return text.startswith(_BEGINS, start) or _GOES_ON.match(text, end) is not None
+def begins_power(text: str, position: int) -> bool:
+    """Returns whether the word after a number may begin the name of a square or cube."""
+    return text.startswith(_BEGINS, position)
+
+
+def goes_on(text: str, end: int) -> bool:
+    """Returns whether a unit that ends at `end` may go on: "km na godzinę"."""
+    return _GOES_ON.match(text, end) is not None
 
 
 def speed_at(text: str, position: int) -> str:
