@@ -154,6 +154,12 @@ _PLAIN = frozenset("so therefore thus hence and then the our my final answer res
 _FENCE = lazy_pattern(r"[ \t]*\n*```[\w+-]*[ \t]*\n")
 _SUFFIX = lazy_pattern(r"['’][dt][ıiuü]r$")  # the Turkish copula
 _BELIEF = lazy_pattern(r",?\s+(?:i|we)\s+(?:believe|think|guess|suppose|hope|am sure|conclude)\s*$", re.IGNORECASE)
+# The rest of a line with values alone, which semicolons separate: "−3; 7.", "x ∈ (−∞; 2) ∪ (5; +∞)".
+_SEPARATED = lazy_pattern(
+    r"(?=[^\n]{0,200}; )(?:[^\W\d_](?![^\W\d_])|\\[A-Za-z]+|(?:[cmk]m|[смк]м|kg|кг)(?![^\W\d_])|[^\w\n.]|[\d_]|\.(?=\d))+"
+    r"(?=\.?[*_`]*\s*(?:\n|$))"
+)
+_LONGEST_LIST = 200  # characters
 _OPENING = " \t\n*_`:：>=，、"
 _TAIL = lazy_pattern(r"\s*(?:,|or\b|and\b|\$|\\text|[a-zA-Z%°]|[^\x00-\x7f])")
 
@@ -209,6 +215,8 @@ def announced(text: str, start: int) -> Extraction | None:
     for (before_it, earlier), (later, _) in zip(reversed(stated[:-1]), reversed(stated), strict=False):
         if _ANSWERS.search(match.word) and not _ANSWERS.search(before_it.word):
             continue  # an intermediate result
+        if plain and not WEAK.match(match.word) and WEAK.match(before_it.word):
+            continue
         # The earlier answer may extend into the clause that announces the later one.
         gap = text[earlier[1] if earlier[1] <= later.start else earlier[0] : later.start]
         if CORRECTION.search(gap) or (CONCLUSION.search(gap) and not ALTERNATIVE.search(gap)):
@@ -270,6 +278,9 @@ def payload(text: str, position: int) -> Span | None:
         skipped = len(window) - len(window.lstrip(_OPENING))
     begin = position + skipped
     rest = text[begin : begin + 3000]
+    separated = _SEPARATED.match(rest) if "; " in rest[:_LONGEST_LIST] else None
+    if separated:
+        return begin, begin + len(separated[0].rstrip(" *_`"))
     maths = MATHS.match(rest)
     if maths:
         after = rest[maths.end() :]

@@ -64,7 +64,7 @@ _JOINT = lazy_pattern(
 )
 _OPEN = (":", "：", "?", "？", "؟", "(")  # last characters of a text that the next sentence belongs to
 _QUOTES = (("“", "”"), ("«", "»"), ("「", "」"))
-_FORMS = ("\\boxed", "\\fbox", "####", "nswer>")  # an answer in one of these states itself
+FORMS = ("\\boxed", "\\fbox", "####", "nswer>")  # an answer in one of these states itself
 
 
 def final_claims(text: str, start: int, prompt: str, refused: str) -> Iterator[int]:
@@ -79,7 +79,7 @@ def final_claims(text: str, start: int, prompt: str, refused: str) -> Iterator[i
     announced_before = replaced or refused == "negated" or refused.endswith("not understood")
     if not (announced_before or _MAY_CLAIM.search(text, max(start, len(text) - _TAIL))):
         return
-    if any(form in text for form in _FORMS):
+    if any(form in text for form in FORMS):
         return
     sentence = next(reversed(closing(text, start, len(text), prompt)[1]), None)
     if sentence is None:

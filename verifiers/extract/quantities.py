@@ -21,7 +21,9 @@ from verifiers.extract.numerals import (
 )
 from verifiers.extract.spans import Span
 from verifiers.lazy_pattern import lazy_pattern
+from verifiers.marks import MARKS
 from verifiers.units.reading import lookup
+from verifiers.units.words import begins_power, goes_on, respelled, speed_at, unit_end
 
 _LETTERS = "A-Za-z_\u00aa\u00b5\u00ba\u00c0-\u024f\u0370-\u052f\u05d0-\u05ea\u0621-\u064a\u0671-\u06d3\u0904-\u0939"
 _UNITS = (
@@ -42,7 +44,7 @@ _IN_DIGITS = lazy_pattern(
     r"|\d{1,2}(?:[.:]\d{2})?\s?Uhr\b(?:\s\d{2}(?!\d))?|\d{1,2}(?=\s?[apAP]\.?[mM]\b)\s?[apAP]\.?[mM]\b|\d{1,2}\s?h\s?\d{2}(?!\s?min|\d))"
     r"|(?=\d)(?<![\d:.])(?P<ratio>\d{1,9}(?:\s?:\s?\d{1,9}){1,2}"
     r"|(?:(?<=ratio )|(?<=ratio of ))\d{1,9} to \d{1,9})(?!\d)"
-    rf"|(?=[-+−$€£¥₹%\d])(?<![{_LETTERS}\d^\\{{/])(?<!\d[.,])(?:[-+−]?[$€£¥₹]\s?|[-+−]\s?|(?<!\d)(?<!\d )%)?"
+    rf"|(?=[-+−$€£¥₹%\d])(?:(?<![{_LETTERS}\d^\\{{/])|(?<=\bRp))(?<!\d[.,])(?:[-+−]?[$€£¥₹]\s?|[-+−]\s?|(?<!\d)(?<!\d )%)?"
     r"(?P<number>(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d{1,3}(?:\.\d{3}){2,}"
     r"|\d{1,30})(?!\d)(?:[.,]\d{1,20})?)"
     rf"(?:\s?/\s?(?P<under>\d{{1,9}}))?(?:\s?%)?(?:(?![{_LETTERS}\d^])|(?={_TOUCHING}))(?:\s?(?P<unit>{_UNITS}(?:\s?(?:/|per|an?)\s?{_UNITS})?))?"
@@ -56,7 +58,7 @@ _CLOCK = lazy_pattern(
     r"(?<![\d:.])(?:(?:午前|午後|上午|下午|早上|晚上|凌晨|오전|오후)\s?)?\d{1,2}\s?(?:[時时시](?![間间간])|[点點](?=\d{1,2}分|[半钟整]))"
     r"(?:\s?\d{1,2}\s?[分분](?![钟鐘])|[半반钟整])?"
 )  # 午前9時35分
-_NAME = lazy_pattern(r"\s?-?([^\W\d_]{3,16})(?![^\W\d_])")
+_NAME = lazy_pattern(rf"\s?-?([^\W\d_]{{1,16}}(?:[{MARKS}]+[^\W\d_]{{0,6}}){{0,6}})(?![^\W\d_])")
 _DEGREES = lazy_pattern(
     r"\s?-?(?:degrees?|grad|degrés?|grados?|graus?|gradi|graden|grader)\s(celsius|fahrenheit)\b", re.IGNORECASE
 )
@@ -164,9 +166,15 @@ def _in_digits(match: re.Match[str]) -> Quantity:
     value = _value(match["number"], sign, int(match["under"] or 1) or 1)
     start += len(match[0]) - len(match[0].lstrip())
     unit = match["unit"] or _unit_name(match.string, end)  # a letter, and no dollar sign makes it a variable
+    if match["unit"] and goes_on(match.string, end):  # "72 km na godzinę"
+        stop = unit_end(match.string, match.start("unit"))
+        unit = respelled(match.string[match.start("unit") : stop]) if stop > end else unit
     spelled = r"^\circ" if unit == "°" else f"\\text{{ {unit}}}"
     plain = match[0][: match.start("unit") - match.start()] if match["unit"] else match[0]
     said = f"{plain.strip()}{spelled}" if unit else f"{plain.strip()[1:]}\\%" if plain.strip()[0] == "%" else ""
+    if not match.string.isascii():
+        said = speed_at(match.string, start) or said
+    said = f"Rp{plain.strip()}" if match.string.endswith("Rp", 0, start) else said
     return Quantity((start, end), "number", value, value, said)
 
 
@@ -176,8 +184,15 @@ def _unit_name(text: str, position: int) -> str:
     if scale is not None:
         return f"°{scale[1][0].upper()}"
     name = _NAME.match(text, position)
-    unit = lookup(name[1]) if name else None
-    return name[1] if name and unit is not None and unit.dimension else ""
+    if name is None or len(name[1]) < 3:
+        return ""
+    unit = lookup(name[1])
+    named = unit is not None and bool(unit.dimension)
+    if (named and goes_on(text, name.end())) or begins_power(text, name.start(1)):
+        stop = unit_end(text, name.start(1))
+        if stop > name.end():
+            return respelled(text[name.start(1) : stop])
+    return name[1] if named else ""
 
 
 def _value(digits: str, sign: int, under: int) -> Fraction:

@@ -7,6 +7,7 @@ import re
 
 from verifiers.lazy_pattern import lazy_pattern
 from verifiers.units.reading import Unit, atoms, read_unit
+from verifiers.units.words import every_time, respelled, unit_end
 
 _LOOK = 300  # characters before the end of a question
 _BETWEEN = lazy_pattern(r"(?<=[.!?])\s+|(?<=[。？\n])")
@@ -23,14 +24,22 @@ _ASKED = lazy_pattern(
 
 
 @functools.lru_cache(maxsize=256)
-def asked_unit(prompt: str) -> Unit | None:
-    """Returns the unit that the last question of a prompt asks for; None if it asks for none or for several."""
+def asked_units(prompt: str) -> tuple[Unit, ...]:
+    """Returns the unit that the last question of a prompt asks for, and its quotient by a time named apart from it.
+
+    "How many litres flow out per minute?" asks for litres or for litres per minute. () if it asks for none or several.
+    """
     sentences = [part for part in _BETWEEN.split(prompt[-_LOOK:]) if part.strip()]
     asking = [part for part in sentences if part.rstrip().endswith(("?", "？"))] or sentences
+    sentence = respelled(asking[-1]) if asking else ""
     units = set()
-    for match in _ASKED.finditer(asking[-1] if asking else ""):
+    for match in _ASKED.finditer(sentence):
         named = _NAMED.match(match[1])
         unit, _ = read_unit(atoms(named[0]) if named else [])
+        unit = unit or read_unit(atoms(match[1][: unit_end(match[1], 0)]))[0]  # 何kmですか
         if unit is not None and unit.dimension:
             units.add(unit)
-    return units.pop() if len(units) == 1 else None
+    if len(units) != 1:
+        return ()
+    every = every_time(sentence)
+    return (*units, *(unit.times(every, -1) for unit in units if every))

@@ -12,7 +12,7 @@ from fractions import Fraction
 from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr import conditions, regions
 from verifiers.mathexpr.answers import Answer, as_decimal, significant_digits
-from verifiers.mathexpr.asked_units import asked_unit
+from verifiers.mathexpr.asked_units import asked_units
 from verifiers.mathexpr.assignments import arrangements, names
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.ladder import equal, numeric_gap
@@ -262,9 +262,10 @@ def _in_asked_unit(gold: Answer, answer: Answer, policy: Policy) -> Answer:
     """Returns a gold without a unit in the unit that the question asks for, if the answer has a similar one."""
     if _has_unit(gold) or gold.percent or gold.noun or not _has_unit(answer) or not policy.prompt:
         return gold
-    unit = asked_unit(policy.prompt)
-    if unit is None or answer.unit is None or unit == answer.unit:
+    units = asked_units(policy.prompt)
+    if not units or answer.unit is None or answer.unit in units:
         return gold
+    unit = next((unit for unit in units if unit.dimension == answer.unit.dimension), units[0])
     kinds = [{name for name, _ in side.dimension} for side in (unit, answer.unit)]
     return changed(gold, unit=unit) if kinds[0] & kinds[1] else gold
 

@@ -17,7 +17,7 @@ _AFTER = {
     "billion": "Milliarde Milliarden milliard milliards bilhão bilhões miliardo miliardi Mrd"
     " миллиард миллиарда миллиардов млрд مليار مليارات",
     "dozen": "Dutzend docena docenas dúzia dúzias douzaine douzaines dozzina dozzine дюжина дюжины дюжин",
-    "%": "Prozent процент процента процентов パーセント 퍼센트 بالمئة بالمائة",
+    "%": "Prozent процент процента процентов パーセント 퍼센트 بالمئة بالمائة प्रतिशत",
 }
 _ENGLISH = {word.casefold(): english for english, words in _AFTER.items() for word in words.split()}
 _UNSPACED = [word for word in _ENGLISH if "\u3000" <= word[0] <= "\ud7ff"]

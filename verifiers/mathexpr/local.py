@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from verifiers.lazy_pattern import lazy_pattern
+from verifiers.units.words import SPEED, respelled
 
 _LONGEST = 120  # characters of a number with its unit, or of a date
 _MONTHS = {
@@ -36,44 +37,16 @@ _GROUPED_DECIMAL = lazy_pattern(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+),(\d{1,2})(?![
 _GROUPED = lazy_pattern(r"(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.,]*\d)")
 _PERCENT_FIRST = lazy_pattern(r"\s*(\$?)\s*\\?%\s?(\d+(?:[.,]\d+)?)\s*(\$?)[\s.]*")
 _REAIS = lazy_pattern(r"R\s?\\?\$\s?(-?[\d.,]*\d)")
+_RUPIAH = lazy_pattern(r"(?<!\w)Rp\.?\s?(\d{1,3}(?:\.\d{3})+|\d{1,12})(?![\d.,]*\d)")
 _EURO_FIRST = lazy_pattern(r"€(?:\s|\\[,;: ])*(\d{1,9}),(\d{2})(?![\d.,])")
 _REPEATED = lazy_pattern(r"(?<![\d,.])(\d{1,9})(?:\{,\}|,)(?=\d{0,9}\\overline\s?\{)")
 _BRACKETS = lazy_pattern(r"\\(?:left|right)\s*(?=[\[\]])")
-_SQUARE = lazy_pattern(
-    r"((?:\w*m[eè]t\w+|\w*метр\w*|[cdkm]?m|[см]м|м|км))\s+(?:quadrat[ioe]|quadrado?s?|cuadrad[oa]s?|carrés?"
-    r"|kwadrat\w*|в квадрате)"
-    r"(?![^\W\d_])",
-    re.IGNORECASE,
-)
-_SQUARE_FIRST = lazy_pattern(r"(?:квадратн\w+|vierkante|kvadratiska?)\s+(?=\w*(?:метр|met))", re.IGNORECASE)
-_CUBIC = lazy_pattern(r"(\w*m[eè]t\w+|[cdkm]?m)\s+(?:cubi|cubos|cúbicos|cubes)(?![^\W\d_])", re.IGNORECASE)
 _ZLOTY = lazy_pattern(r"(?<=\d)\s*(?:\\text\{)?\s*zł(?:ot\w+)?(?![^\W\d_])\}?", re.IGNORECASE)
-_PER = lazy_pattern(
-    r"(?<=[^\W\d_])\s+(?:(?:por|par|pro|per|w|na|i|в|за|mỗi|một)\s+|all['’]\s?|al\s+)"
-    r"(hora|heure|stunde|ora|godzinę|uur|timmen?|jam|giờ|час|segundo|seconde|sekundę?|sekunden|secondo|giây|detik"
-    r"|секунду|minuto|minutę|minuut|minuten|minute|phút|menit|минуту)(?![^\W\d_])",
-    re.IGNORECASE,
-)
-_TIMES = {**dict.fromkeys("hutjочg", "hour"), **dict.fromkeys("pmм", "minute"), **dict.fromkeys("dsс", "second")}
-_SPEED = lazy_pattern(
-    r"(?P<by>時速|时速|시속|每小时|毎時|매시|分速|분속|每分钟|毎分|秒速|초속|每秒|毎秒|saatte|dakikada|saniyede)\s?約?约?약?\s?"
-    r"(?P<value>\d[\d.,]{0,20})\s?(?P<kilo>km|キロメートル|キロ|公里|千米|킬로미터|kilometre|)(?P<metre>m|メートル|米|미터|metre|)"
-)  # 時速60km
-_EVERY = {**dict.fromkeys("時时시", "hour"), **dict.fromkeys("分분", "minute"), **dict.fromkeys("秒초", "second"),
-          "小": "hour", "saatte": "hour", "dakikada": "minute", "saniyede": "second"}  # fmt: skip
-_HINDI = {
-    "किमी/घंटा": "km/h", "किमी": "km", "मीटर": "metres", "मी": "metres", "सेमी": "cm", "मिमी": "mm", "किग्रा": "kg",
-    "ग्राम": "grams", "लीटर": "litres",
-    "घंटे": "hours", "घंटा": "hour", "मिनट": "minutes", "रुपये": "rupees", "रुपए": "rupees", "प्रतिशत": "%",
-}  # fmt: skip
-_DEVANAGARI = lazy_pattern(  # whole words
-    rf"(?<![\u0900-\u0963])(?:{'|'.join(sorted(_HINDI, key=len, reverse=True))})(?![\u0900-\u0963])"
-)
 # A text without a match of this pattern matches none of the above.
 _LOCAL = lazy_pattern(
-    r"\s(?:por|par|pro|per|al|w|na|i|в|за|mỗi|một)\s|[時时시每毎매速속]|saatte|dakikada|saniyede|\sall['’]|"
-    r"%\s?\d|R\s?\\?\$|\d\.\d{3}[.,]|€(?:\s|\\.)*\d+,|\\overline|\\(?:left|right)\s*[\[\]]|[年월月\u0904-\u0939]|zł|[\u0430-\u044f]{2}"
-    r"|\d\.?[\s{}~\\a-z]{0,8}\s(?:de\s)?[A-Za-zäéûşğ]{3,10}|[\s{][\s\w]{0,3}m[eè]t\w+\s\w|m\s+(?:quad|cuad|carr|kwad)",
+    r"\s(?:por|par|pro|per|al|w|na|i|в|за|za|på|mỗi|một)\s|[時时시每毎速속당平立곱氏씨]|saatte|dakikada|saniyede|\sall['’]|Rp|"
+    r"%\s?\d|R\s?\\?\$|\d\.\d{3}[.,]|€(?:\s|\\.)*\d+,|\\overline|\\(?:left|right)\s*[\[\]]|[年월月\u0904-\u0939]|zł|[\u0430-\u044f\u0620-\u06ff]{2}"
+    r"|\d\.?[\s{}~\\a-z]{0,8}\s(?:de\s)?[A-Za-zäéûşğôố]{3,10}|m\s?/\s?[tush]|kh[ốo]i|vuông|persegi|kubik|[\s{][\s\w]{0,3}m[eè]t\w+\s\w|m\s+(?:quad|cuad|carr|kwad)",
     re.IGNORECASE,
 )
 
@@ -86,14 +59,12 @@ def plain_spelling(text: str) -> str:
     percent = _PERCENT_FIRST.fullmatch(text)
     text = f"{percent[1]}{percent[2]}\\%{percent[3]}" if percent else text
     text = _REAIS.sub(lambda match: f"{_decimal_comma(match[1])} reais", text)
+    text = _RUPIAH.sub(lambda match: f"{match[1].replace('.', '')} IDR", text)
     text = _ZLOTY.sub(" PLN", text)
     text = _EURO_FIRST.sub(r"€\1.\2", text)
     text = _REPEATED.sub(r"\1.", text)
     text = _BRACKETS.sub("", text)
     plain = _IN_TEXT.sub(r" \1 ", text) if "text" in text else text
-    speed = _SPEED.fullmatch(plain.strip(" .$*。"))
-    if speed is not None and (speed["kilo"] or speed["metre"]):
-        return _speed(speed)
     dated = _DATE.fullmatch(plain.strip(" .$*"))
     if dated is not None:
         return " ".join(part for part in (dated[1], _MONTH[dated[2].lower()], dated[3]) if part)
@@ -101,17 +72,7 @@ def plain_spelling(text: str) -> str:
     if east is not None:
         month = list(_MONTHS)[int(east[2]) - 1] if 1 <= int(east[2]) <= 12 else east[2]
         return " ".join(part for part in (east[3], month, east[1]) if part)
-    text = _SQUARE.sub(r"square \1", text)
-    text = _SQUARE_FIRST.sub("square ", text)
-    text = _CUBIC.sub(r"cubic \1", text)
-    text = _PER.sub(lambda match: f" per {'second' if match[1] == 'giây' else _TIMES[match[1][0].lower()]}", text)
-    return _DEVANAGARI.sub(lambda match: f" {_HINDI[match[0]]} ", text)
-
-
-def _speed(match: re.Match[str]) -> str:
-    by = match["by"]
-    every = _EVERY.get(by) or next(_EVERY[char] for char in by if char in _EVERY)
-    return f"{match['value']} {'km' if match['kilo'] else 'm'} per {every}"
+    return respelled(plain if SPEED.search(plain) else text)
 
 
 def grouped_by_points(text: str) -> str:

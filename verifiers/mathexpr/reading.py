@@ -60,7 +60,11 @@ _TEXTED = lazy_pattern(r"\\(?:text|textbf|mathrm|mbox)\s*\{\s*([+-]?\d[\d.,]*)\s
 _BRACKETED = lazy_pattern(
     r"\[\s*([+-]?\d[\d.]{0,40}\s*(?:\\(?:text|mathrm)\s*\{[^{}]{1,40}\}|[A-Za-z]{3,20}|\\?%))\s*\]"
 )
-_SEMICOLONS = lazy_pattern(r"\\\{(?:[^(){}\[\],]|(?<=\d),(?=\d{1,2}(?!\d)))*\\\}")
+_BETWEEN = r"(?:[^(){}\[\],;]|\\[,;]|(?<=\d),(?=\d{1,2}(?!\d)))*"
+_SEMICOLONS = lazy_pattern(rf"\\\{{{_BETWEEN}(?:;{_BETWEEN})+\\\}}|[\[\](]{_BETWEEN}(?:;{_BETWEEN})+[\])\[]")
+_COMMA = lazy_pattern(r"(?<=\d),(?=\d)")
+_OPEN_AT = lazy_pattern(r"(?:=|\\in)\s*\]")  # "L = ]2; 3]"
+_SPACE = lazy_pattern(r"\\[,;:!]")
 _FRENCH = lazy_pattern(r"([\[\]()])([^\[\]();,{}]{1,60})([,;])([^\[\]();,{}]{1,60})([\[\]()])")
 _CONDITION = frozenset(
     "where for when if with such provided given unless except whenever as satisfying excluding assuming".split()
@@ -104,10 +108,10 @@ def read(text: str) -> Answer:
     if named and any(char.isdigit() for char in named[1]):
         return Answer("scalar", based(named[1], named[2]))
     cleaned = _TEMPERATURE.sub(lambda match: rf"\text{{{'Celsius' if match[1] == 'C' else 'Fahrenheit'}}}", cleaned)
-    if cleaned[0] == "]" or cleaned[-1] == "[":
-        cleaned = _FRENCH.sub(_french, cleaned)
-    if ";" in cleaned and "," in cleaned and _SEMICOLONS.fullmatch(cleaned):
-        cleaned = re.sub(r"(?<=\d),(?=\d)", ".", cleaned)  # between semicolons, commas are decimal commas
+    if ";" in cleaned and "," in cleaned:  # between semicolons, commas are decimal commas
+        cleaned = _SEMICOLONS.sub(lambda match: _COMMA.sub(".", match[0]), cleaned)
+    if cleaned[0] == "]" or cleaned[-1] == "[" or ("]" in cleaned and _OPEN_AT.search(cleaned)):
+        cleaned = _FRENCH.sub(_french, _SPACE.sub(" ", cleaned))
     if "{array}" in cleaned:
         cleaned = _BRACED_ARRAY.sub(r"\\begin{cases}\1\\end{cases}", cleaned)
     if cleaned.startswith(r"\begin{"):

@@ -25,6 +25,7 @@ from verifiers.extract import (
     turned,
 )
 from verifiers.extract.claims import claimed
+from verifiers.extract.enumerations import enumerated
 from verifiers.extract.numerals import language_of
 from verifiers.extract.overruling import final_claims, is_claim
 from verifiers.extract.quantities import in_digits
@@ -50,6 +51,7 @@ from verifiers.mathexpr.nodes import Node, number
 from verifiers.mathexpr.options import option_of, other_option
 from verifiers.mathexpr.reading import read
 from verifiers.mathexpr.weekdays import weekday, without_copula
+from verifiers.units.words import respelled, without_units
 
 REASONS = {
     "equal": "the same answer",
@@ -151,7 +153,9 @@ class MathVerifier:
         text, cuts = squeezed(completion.text)
         verdict = self._judge(problem, gold, text, explanation)
         if verdict.reason in ("no_answer", "hedged") and not self.strict:
-            verdict = self._overruling(problem, gold, without_remarks(text), verdict, explanation) or verdict
+            plain = without_remarks(text)
+            other = self._overruling(problem, gold, plain, verdict, explanation)
+            verdict = other or self._counting(problem, gold, plain, explanation) or verdict
         if verdict.detail == "nothing" and not problem.prompt:
             low = max(0, len(text) - _WORDED)
             verdict = self._judge(problem, gold, in_digits(text, low, len(text), language_of(text[low:])), explanation)
@@ -223,6 +227,14 @@ class MathVerifier:
                     return verdict
         return None
 
+    def _counting(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> Verdict | None:
+        """Returns the verdict on a count or on the list that follows it, if that is right by itself, or None."""
+        counted = enumerated(text, after_thinking(text) or 0, problem.prompt)
+        if counted is None:
+            return None
+        verdict = self._judge(problem, gold, counted[0 if gold.integer is not None else 1], explanation)
+        return verdict if verdict.score == 1.0 else None
+
     def _unless_doubted(
         self, verdict: Verdict, problem: Problem, gold: _Gold, text: str, extraction: Extraction
     ) -> Verdict:
@@ -230,14 +242,20 @@ class MathVerifier:
         if verdict.score != 1.0 or verdict.span is None or self.strict or extraction.source in ("statement", "truth"):
             return verdict
         assert gold.answer is not None
-        word = not_understood(
-            NO_SOLUTION_SAID.sub(lambda match: " " * len(match[0]), text) if gold.answer.kind == "empty" else text,
-            verdict.span,
+        checked = functools.partial(
+            not_understood,
+            span=verdict.span,
             prompt=problem.prompt,
             gold=gold.text,
             states_itself=extraction.source in ("box", "answer", "hashes") and verdict.span == extraction.span,
             in_words=gold.answer.kind in _IN_WORDS,
         )
+        if gold.answer.kind == "empty":
+            text = NO_SOLUTION_SAID.sub(lambda match: " " * len(match[0]), text)
+        word = checked(text)
+        if word:
+            without = without_units(text, verdict.span[0], verdict.span[1])
+            word = checked(without) if without != text else word
         if not word or self._states_it(verdict, problem, text, extraction):
             return verdict
         return replace(verdict, score=0.0, reason="hedged", detail=f"{word!r} beside the answer is not understood")
@@ -361,7 +379,10 @@ class MathVerifier:
             return Verdict(0.0, "hedged", f"{doubt!r} in the answer", answer[:200], span, gold.type)
         if _ORDINAL.search(answer) and gold.answer.kind != "date" and not _ORDINAL.search(gold.text):
             return Verdict(0.0, "type_clash", "an ordinal number", answer, span, gold.type)
-        if turned(answer) and not turned(gold.text) and not quantity_with_half(plain_words(clean(answer))):
+        if (
+            turned(answer) and not turned(gold.text) and turned(respelled(answer))
+            and not quantity_with_half(plain_words(clean(answer)))
+        ):  # fmt: skip
             return Verdict(0.0, "type_clash", "words that negate or change the value", answer, span, gold.type)
         if _refers_to_itself(answer) and "=" not in gold.text:
             return Verdict(
@@ -489,6 +510,16 @@ def _with_decimal_comma(gold: _Gold, answer: str, context: str) -> tuple[_Gold, 
     if price is not None and (price[1] or price[4]):
         answer = f"{price[1] or ''}{price[2]}.{price[3]}{price[4] or ''}"
         return (read_gold(gold.text.replace(",", ".")) if _LIST_OR_DECIMAL.fullmatch(gold.text) else gold), answer
+    one = "," in answer and gold.answer is not None and gold.answer.kind in ("scalar", "list")
+    assigned = _ASSIGNED_COMMA.fullmatch(answer) if one else None
+    if assigned and language_of(context) in _WITH_DECIMAL_COMMA:  # "x = 3,5"
+        listed = _LIST_OR_DECIMAL.fullmatch(gold.text)
+        point = f"{assigned[1]}.{assigned[2]}{assigned[3]}"
+        return (
+            (read_gold(gold.text.replace(",", ".")), point)
+            if listed
+            else (gold, point if gold.answer.kind == "scalar" else answer)
+        )
     if not _LIST_OR_DECIMAL.fullmatch(gold.text):
         return gold, answer
     in_language = language_of(context) in _WITH_DECIMAL_COMMA
@@ -637,6 +668,9 @@ _PRICE = lazy_pattern(  # "€ 57,60", "85,00 €"
 _DECIMAL_COMMA = lazy_pattern(
     r"\s*\$?([-+−]?\d{1,9})(?:\{,\}|,(?=\d{1,9}(?:\s?[^\W\d]|\s?(?:[€£₹₽₺%°]|\\%)|\s?\\text)))(\d{1,9})(\s?[^,;]{0,30})",
     re.ASCII,
+)
+_ASSIGNED_COMMA = lazy_pattern(
+    r"([\s$]*(?:\\?[A-Za-zα-ω]{1,6}(?:_\w)?)\s*[=≈]\s*[-+−]?\d{1,9}),(\d\d?|\d{4,9})(?![\d,])(\s?[^,;]{0,30})", re.ASCII
 )
 _MONEY = lazy_pattern(r"[\s~{]*(?:\\text\{\s?)?(?:[€£₹₽₺%]|\\%|EUR|[Ee]uros?\b|PLN|zł)")
 _POINT_DECIMAL = lazy_pattern(r"[\s$]*-?\d{1,9}\.\d{1,9}[\s$.]*")
