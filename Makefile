@@ -14,7 +14,7 @@ quick: ## the tests of everyday work
 test: ## the tests alone
 	$(PYTHON) -m pytest
 
-exhaustive: ## every setting and preset on 2 and 4 ranks
+exhaustive: ## every setting and preset on 2 and 4 ranks, all rows of data sets
 	$(PYTHON) -m pytest -m exhaustive
 
 format: ## rewrite the style

@@ -38,7 +38,7 @@ def sleepy(problem, completion):
 def stalled_once(problem, completion):
     """Says of one text that its time ran out, the first time only."""
     mark = Path(os.environ["STALLED_ONCE"])
-    if completion.text.startswith("9^9^") and len(completion.text) > 100_000 and not mark.exists():
+    if completion.text.startswith("9^9^") and len(completion.text) > 20_000 and not mark.exists():
         mark.touch()
         return Verdict(0.0, os.environ["STALLED_REASON"])
     return Verdict(float(completion.text.endswith(f"<answer>{problem.answer}</answer>")), "compared")

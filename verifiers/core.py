@@ -7,7 +7,6 @@ VerifierError            a check could not be made: the completion is unscored, 
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import traceback
 from collections.abc import Iterable, Mapping
@@ -116,6 +115,8 @@ class Verifier(Protocol):
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """Returns "did you mean 'NAME'?" with the known name that is close to `name`, or `otherwise` if none is."""
+    import difflib  # here, because each worker process imports this module
+
     near = difflib.get_close_matches(name, list(known), 1)
     return f"did you mean '{near[0]}'?" if near else otherwise
 

@@ -6,7 +6,6 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 from typing import Any, TypeVar, cast, overload
 
 from verifiers.core import Problem, Verifier, did_you_mean, raised_in
@@ -139,6 +138,8 @@ def _load(spec: str) -> Any:
         found = spec
     if found is not None:
         return _import(found, spec)
+    from importlib.metadata import entry_points  # here, because it takes longer to import than all of this package
+
     points = entry_points(group=ENTRY_POINT_GROUP)
     named = [point for point in points if point.name == spec]
     if len(named) > 1:

@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PATH = ROOT / "recipes" / "first_hour.ipynb"
 NOTEBOOK = json.loads(PATH.read_text(encoding="utf-8"))
 CODE = ["".join(cell["source"]) for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
-STEPS, FEWER = "STEPS = 12 if SMALL", "STEPS = 8 if SMALL"
+STEPS, FEWER = "STEPS = 12 if SMALL", "STEPS = 4 if SMALL"
 # What a kernel does: the cells one after the other, in one namespace. IPython's HTML is all they need of it.
 RUNNER = """
 import json, resource, sys, types
@@ -52,11 +52,11 @@ def test_its_cells_run(tmp_path, forks):
     code, out, err = forks.run([tmp_path / "cells.json"], code=RUNNER, cwd=tmp_path, timeout=1800)
     assert code == 0, err + out[-3000:]
     *_, report, cpu_s = out.splitlines()
-    assert float(cpu_s) < 180  # about 60 on a quiet core
+    assert float(cpu_s) < 180  # about 30 on a quiet core
     assert report.startswith("REPORT True")
     summary = json.loads((tmp_path / "runs" / "first" / "summary.json").read_text())
     assert summary["reward"].startswith("math * (0.9 + 0.1*my_rewards:brief)")
     manifest = json.loads((tmp_path / "runs" / "set" / "manifest.json").read_text())
-    assert manifest["data"]["rows"] > 100
+    assert manifest["data"]["rows"] > 30
     student = json.loads((tmp_path / "runs" / "student" / "summary.json").read_text())
     assert student["eval_after"]["pass_at_1"] > student["eval_before"]["pass_at_1"]

@@ -18,6 +18,8 @@ from verifiers.testing import answers, assert_passes_audit, hostile_text
 
 SIZES = (2_000, 8_000, 32_000)
 OPTIONS = {"overlong": {"unit": "chars"}, "length": {"unit": "chars"}}
+OF_STYLE = {"format", "language", "length", "overlong", "repetition", "thinking"}
+STYLE = "a verifier of style: it compares with no known answer"
 PROBLEM = Problem(prompt="What is 700 + 800?", answer="1500")
 
 
@@ -26,18 +28,25 @@ def _import_from_tests(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[1]))
 
 
+@pytest.fixture
+def shorter(monkeypatch):
+    """An eighth of the longest texts: there are 30 of them, and each is judged three times."""
+    monkeypatch.setattr("verifiers.audit.run._HUGE", 25_000)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(VERIFIERS) - {"reasoning_gym"}))
-def test_ours_pass(name, monkeypatch):
-    monkeypatch.setattr("verifiers.audit.run._HUGE", 60_000)  # judged three times, each of 30 fillings
+def test_ours_pass(name, shorter):
     report = assert_passes_audit(name, options=OPTIONS.get(name), min_recall=1.0, largest=32_000)
     assert report.passed
     assert all(family.score == 1.0 for family in report.families.values()), report.as_text()
+    assert report.kind == ("style" if name in OF_STYLE else "program" if name == "code" else "answer")
+    assert (STYLE in report.as_text().splitlines()[0]) == ("near_misses" not in report.families) == (name in OF_STYLE)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("reasoning_gym") is None, reason="reasoning-gym is not installed")
-def test_reasoning_gym_s_scorers_pass():
+def test_reasoning_gym_s_scorers_pass(shorter):
     problems = sample("reasoning_gym")[::4]  # one of each task
     report = assert_passes_audit("reasoning_gym", problems, largest=32_000, limit_s=600)
     assert report.families["gold"].score == 1.0  # what else its scorers refuse is theirs to decide
@@ -51,7 +60,7 @@ def test_reasoning_gym_s_scorers_pass():
         ("raising", {"huge", "empty"}),
     ],
 )
-def test_sins_are_found(sin, families):
+def test_sins_are_found(sin, families, shorter):
     report = audit(f"audited_for_tests:{sin}", [PROBLEM], workers=1, sizes=SIZES, timeout_s=5.0, maths=False)
     assert not report.passed
     assert families <= {finding.family for finding in report.findings if finding.severity == "high"}
@@ -60,20 +69,20 @@ def test_sins_are_found(sin, families):
 @pytest.mark.parametrize(
     ("reason", "found"), [("TLE", []), ("refused", ["0.0 refused () first, then 0.0 compared ()"])]
 )
-def test_time_that_ran_out_once_is_measured_again(tmp_path, monkeypatch, reason, found):
+def test_time_that_ran_out_once_is_measured_again(tmp_path, monkeypatch, reason, found, shorter):
     monkeypatch.setenv("STALLED_ONCE", str(tmp_path / "mark"))
     monkeypatch.setenv("STALLED_REASON", reason)
-    report = audit("audited_for_tests:stalled_once", [PROBLEM], workers=1, sizes=SIZES, maths=False)
+    report = audit("audited_for_tests:stalled_once", [PROBLEM], workers=1, sizes=(2_000,), maths=False)
     details = [finding.detail for finding in report.findings if finding.family == "determinism"]
     assert sorted({detail.split(" with")[0] for detail in details}) == found
 
 
-def test_a_hang_is_found():
+def test_a_hang_is_found(shorter):
     report = audit("audited_for_tests:hanging", [PROBLEM], workers=1, sizes=(2000, 8000), timeout_s=0.2, maths=False)
     assert any("no verdict within" in finding.detail for finding in report.findings if finding.family == "growth")
 
 
-def test_an_audit_ends_whatever_hangs():
+def test_an_audit_ends_whatever_hangs(shorter):
     began = time.monotonic()
     report = audit("audited_for_tests:sleepy", [PROBLEM], workers=1, sizes=SIZES, timeout_s=0.2, maths=False)
     assert time.monotonic() - began < 60
@@ -93,17 +102,15 @@ def test_what_there_was_no_time_for_is_a_finding():
 
 
 FORMULAS = [  # formula, what is paid for wrong answers
-    ("math + 0.1*format + language", {"language"}),
-    ("math + 0.1*format + 0.2*length", {"length"}),
-    ("math * (0.5 + 0.5*language) + 0.1*format", set()),
-    ("math + 0.1*format - overlong", set()),
+    ("math + 0.1*format + language + 0.2*length", {"language", "length"}),
+    ("math * (0.5 + 0.5*language) + 0.1*format - overlong", set()),
 ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("formula", "ungated"), FORMULAS)
 def test_formulas(formula, ungated, monkeypatch):
-    monkeypatch.setattr("verifiers.audit.run._HUGE", 20_000)  # how each of them bears long texts is tried above
+    monkeypatch.setattr("verifiers.audit.run._HUGE", 2_000)  # how each of them bears long texts is tried above
     options = {name: {"unit": "chars"} for name in ("overlong", "length") if name in formula}
     report = audit(formula, sample("math")[:2], options=options, workers=1, sizes=(2_000,))
     found = [finding for finding in report.findings if finding.family == "gating"]
@@ -118,26 +125,21 @@ def test_formulas(formula, ungated, monkeypatch):
         assert score.reward == finding.score > 0
 
 
-STYLE = "a verifier of style: it compares with no known answer"
-
-
 @pytest.mark.parametrize(
     ("target", "kind", "told", "passed"),
     [
         ("audited_for_tests:no_hedging", None, "style", True),
         ("audited_for_tests:polite", None, "style", True),
         ("trl:audited_for_tests:trl_manner", None, "style", True),
-        ("format", None, "style", True),
         ("audited_for_tests:by_hash", None, "style", False),  # what it says changes, and that is found
         # Whoever pays everything is not let off as a judge of style.
         ("audited_for_tests:always", None, "answer", False),
         ("audited_for_tests:always", "style", "style", True),
         ("audited_for_tests:substring", None, "answer", False),
-        ("math", None, "answer", True),
     ],
 )
-def test_a_verifier_of_style_is_named_in_the_first_line(target, kind, told, passed):
-    report = audit(target, sizes=SIZES, kind=kind, workers=1, maths=False)
+def test_a_verifier_of_style_is_named_in_the_first_line(target, kind, told, passed, shorter):
+    report = audit(target, sizes=(2_000, 8_000), kind=kind, workers=1, maths=False)
     first = report.as_text().splitlines()[0]
     assert (report.kind, report.passed, STYLE in first) == (told, passed, told == "style"), report.as_text(show=3)
     assert {"determinism", "growth", "huge"} <= set(report.families)
@@ -151,7 +153,8 @@ def test_options_of_a_formula_stand_under_names():
         audit("math + format", options={"policy": "lenient"})
 
 
-def test_quadratic_time_is_told_from_linear():
+def test_quadratic_time_is_told_from_linear(monkeypatch):
+    monkeypatch.setattr("verifiers.audit.run._HUGE", 2_000)  # growth is measured on other texts
     sizes = (1000, 4000, 16000)
     assert exponent(sizes, [0.01 * (n / 1000) ** 2 for n in sizes]) == pytest.approx(2.0)
     assert exponent(sizes, [0.01 * n / 1000 for n in sizes]) == pytest.approx(1.0)
@@ -193,7 +196,7 @@ def test_command_writes_json_and_html(tmp_path, capsys):
     ("target", "form"),
     [("verl:audited_for_tests:verl_style", "hashes"), ("trl:audited_for_tests:trl_style", "answer_tag")],
 )
-def test_other_libraries_signatures(target, form):
+def test_other_libraries_signatures(target, form, shorter):
     report = audit(target, [PROBLEM], workers=1, sizes=(2000,), maths=False)
     assert report.forms == [form]
     assert report.families["gold"].score == 1.0

@@ -19,7 +19,8 @@ from verifiers.sandbox.languages import LANGUAGES, installed
 from verifiers.sandbox.pool import Run, Usage
 
 TIME_S, WALL_S = 0.1, 0.5
-SHARE = 12  # one of so many programs at each level; another at each
+# One of so many programs at each level, another at each.
+SHARES = [24, pytest.param(12, marks=pytest.mark.exhaustive)]
 CASES = [[1, 2, 3], [10, 20, 30, 40]]
 TESTS = {
     "function": {
@@ -86,8 +87,9 @@ def test_there_are_many_programs() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("level", LEVELS)
-def test_every_program_is_a_verdict_and_leaves_nothing(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_program_is_a_verdict_and_leaves_nothing(level: str, share: int, monkeypatch: pytest.MonkeyPatch) -> None:
     used: list[Usage] = []
     finish = Run.finish
 
@@ -97,7 +99,7 @@ def test_every_program_is_a_verdict_and_leaves_nothing(level: str, monkeypatch: 
 
     monkeypatch.setattr(Run, "finish", noted)
     earlier = set(descendants(os.getpid()))
-    chosen = programs(native=False)[LEVELS.index(level) :: SHARE]
+    chosen = programs(native=False)[LEVELS.index(level) :: share]
     with CodeVerifier(
         isolation=level, servers=3, time_s=TIME_S, wall_s=WALL_S, memory_mib=128, disk_mib=16, output_mib=1
     ) as verifier:
@@ -111,13 +113,14 @@ def test_every_program_is_a_verdict_and_leaves_nothing(level: str, monkeypatch: 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("language", ["cpp", "javascript"])
-def test_other_languages(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_languages(language: str, share: int, monkeypatch: pytest.MonkeyPatch) -> None:
     needs(language)
     monkeypatch.setattr(judge, "_BUILD", replace(judge._BUILD, time_s=3))  # which some programs use up
     if not {"full", "ns"} & set(LEVELS):
         pytest.skip(f"no namespaces here: {probe.report().missing['ns']}")
-    chosen = [item for item in programs() if item.language == language][::7]
+    chosen = [item for item in programs() if item.language == language][:: share * 7 // 12]
     earlier = set(descendants(os.getpid()))
     with CodeVerifier(language=language, time_s=0.3, memory_mib=512) as verifier:
         assert wrong(verifier, chosen) == []

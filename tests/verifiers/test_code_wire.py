@@ -308,19 +308,28 @@ def fails_on_text(given: Any, expected: Any, got: Any) -> bool:
 
 HOSTILE_ANSWERS = [
     "{10**5000, 1}", "{1, 2}", "__import__('decimal').Decimal('sNaN')", "__import__('decimal').Decimal('1e999999999')",
-    "[[]] * 650000", "['x' * 900000]", "'\\ud800\\x1b[2J'", "[set() for _ in range(100000)]",
-    "__import__('decimal').Decimal('0.' + '3' * 20000)", "__import__('fractions').Fraction(3**60000, 2**90000)",
-    "{n: {n: n} for n in range(50000)}", "'x,' * 300000", "float('nan')", "[n * ((1 << 61) - 1) for n in range(40000)]",
+    "'\\ud800\\x1b[2J'", "__import__('decimal').Decimal('0.' + '3' * 20000)", "float('nan')",
 ]  # fmt: skip
+LARGE_ANSWERS = [
+    "[[]] * 650000", "['x' * 900000]", "[set() for _ in range(100000)]", "{n: {n: n} for n in range(50000)}",
+    "__import__('fractions').Fraction(3**60000, 2**90000)", "'x,' * 300000",
+    "[n * ((1 << 61) - 1) for n in range(40000)]",
+]  # fmt: skip
+FORMS = ("{}", "[{}]")
+CHECKERS = ["exact", "strict", "float:1e-6", "unordered", "test_code_wire:fails_on_text"]
 
 
-@pytest.mark.parametrize("checker", ["exact", "strict", "float:1e-6", "unordered", "test_code_wire:fails_on_text"])
+@pytest.mark.parametrize("checker", CHECKERS)
 def test_no_answer_ends_a_batch_or_costs_much(checker: str) -> None:
     """Such a value is wrong, and never an infrastructure error."""
     if probe.report().best is None:
         pytest.skip(f"nothing here isolates code: {probe.report().missing}")
     tests = {"style": "function", "entry_point": "f", "args": [[1]], "outs": [7], "checker": checker}
-    codes = [f"def f(x): return {form.format(answer)}" for answer in HOSTILE_ANSWERS for form in ("{}", "[{}]")]
+    answers = [form.format(answer) for answer in HOSTILE_ANSWERS for form in FORMS]
+    # The large ones in one form, and in the other one for the next checker.
+    turn = CHECKERS.index(checker)
+    answers += [FORMS[(turn + i) % 2].format(answer) for i, answer in enumerate(LARGE_ANSWERS)]
+    codes = [f"def f(x): return {answer}" for answer in answers]
     with CodeVerifier(servers=2, checkers=["test_code_wire:fails_on_text"]) as verifier:
         verifier(Problem(tests=tests), Completion("def f(x): return 7"))
         begin = time.process_time()
