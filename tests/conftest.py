@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # there are as many processes as cores, and more
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # a thread that waits must not keep a core from other processes
 
 # Hundreds of processes import the project: where bytecode isn't kept, each of them would compile it.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -75,12 +76,12 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 @pytest.fixture
-def cluster():
+def cluster(forks):
     """A Ray cluster of three nodes, which all tests in files `*_on_ray.py` share."""
     pytest.importorskip("ray")
     from on_ray_for_tests import shared_cluster
 
-    return shared_cluster()
+    return shared_cluster(forks)
 
 
 @pytest.hookimpl(trylast=True)

@@ -96,7 +96,9 @@ class Forks:
     def of_environment(cls):
         return cls(*os.environ["TESTS_FORKS"].split(os.pathsep))
 
-    def start(self, argv, *, code=None, script=None, cwd=None, paths=(), env=None, output=None, session=False):
+    def start(
+        self, argv, *, code=None, script=None, cwd=None, paths=(), env=None, output=None, session=False, hooks=True
+    ):
         """Runs `r1lite ARGV`, or this code, or this file, with ARGV as its arguments.
 
         Args:
@@ -104,6 +106,7 @@ class Forks:
             env: further variables of the environment.
             output: a file that exists, to which all that it prints is added.
             session: whether it leads a session, and so a process group, of its own.
+            hooks: whether the Python programs that it starts are forks of it.
         """
         with self._lock:
             if self._socket is None:
@@ -115,7 +118,7 @@ class Forks:
         variables = {**os.environ, **_FIXED, **(env or {})}
         variables["PYTHONPATH"] = os.pathsep.join([*map(str, paths), variables["PYTHONPATH"]])
         job = {"argv": [*map(str, argv)], "code": code, "cwd": str(cwd or os.getcwd()), "out": out, "err": err}
-        job |= {"paths": [*map(str, paths)], "env": variables, "session": session}
+        job |= {"paths": [*map(str, paths)], "env": variables, "session": session, "hooks": hooks}
         with self._lock:
             socket.send_fds(self._socket, [json.dumps(job).encode()], [theirs])
             pid = int(self._socket.recv(100))
@@ -230,8 +233,9 @@ def become(job):
     sys.path[:0] = job["paths"]
     os.environ.clear()
     os.environ.update(job["env"])
-    multiprocessing.util.spawnv_passfds, subprocess._fork_exec = server_of_forks, fork_exec
-    os.execve = execve
+    if job["hooks"]:
+        multiprocessing.util.spawnv_passfds, subprocess._fork_exec = server_of_forks, fork_exec
+        os.execve = execve
     if job["code"] is None:
         sys.argv = ["r1lite", *job["argv"]]
         to_its_end(lambda: runpy.run_module("r1lite", run_name="__main__", alter_sys=True))

@@ -3,16 +3,19 @@
 import contextlib
 import os
 import secrets
+import signal
 import time
 from pathlib import Path
 from unittest import mock
 
 import psutil
+import ray_worker_for_tests
 
 STORE = 100 << 20
 _PATIENCE_S = 300
 # Neither a web page, nor what would start more machines, nor what prints the actors' output here.
 HEAD = {"include_dashboard": False, "no_monitor": True, "include_log_monitor": False}
+WORKER = {"setup_worker_path": ray_worker_for_tests.__file__}
 _open = contextlib.ExitStack()
 _cluster = None
 
@@ -25,7 +28,7 @@ def set_token():
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
 
 
-def shared_cluster():
+def shared_cluster(forks):
     """A cluster of nodes with one, four and four CPUs, numbers that Ray alone counts with. It stays until
     `end_cluster`; a node that a test has removed is replaced."""
     global _cluster
@@ -34,12 +37,13 @@ def shared_cluster():
 
     with mock.patch("ray._private.services.get_node", patiently(services.get_node)):
         if _cluster is None:
-            head = {"num_cpus": 1, "object_store_memory": STORE, **HEAD}
+            os.environ |= forks.environment
+            head = {"num_cpus": 1, "object_store_memory": STORE, **HEAD, **WORKER}
             _cluster = Cluster(initialize_head=True, head_node_args=head)
             _cluster.others = []
             _open.callback(_cluster.shutdown)
         while len(_cluster.others) < 2:
-            _cluster.others.append(_cluster.add_node(num_cpus=4, object_store_memory=STORE))
+            _cluster.others.append(_cluster.add_node(num_cpus=4, object_store_memory=STORE, **WORKER))
     _cluster.wait_for_nodes(timeout=_PATIENCE_S)
     return _cluster
 
@@ -73,16 +77,20 @@ def remove_node(cluster, node):
     cluster.others.remove(node)
 
 
-def processes_of(node):
-    """What a node has started, and what that has."""
+def workers_of(node):
+    """The processes in which a node does work."""
     (raylet,) = node.all_processes["raylet"]
-    return psutil.Process(raylet.process.pid).children(recursive=True)
+    found = []
+    for starter in psutil.Process(raylet.process.pid).children():
+        with contextlib.suppress(OSError, psutil.NoSuchProcess):
+            found.append(psutil.Process(int(ray_worker_for_tests.worker_file(starter.pid).read_text())))
+    return found
 
 
 def actors_of(node):
     """Processes of its actors."""
     found = []
-    for process in processes_of(node):
+    for process in workers_of(node):
         with contextlib.suppress(psutil.NoSuchProcess):
             if "ray::Actor" in " ".join(process.cmdline()):
                 found.append(process.pid)
@@ -102,6 +110,12 @@ def remove_a_busy_node(cluster):
     """Ends a node that has actors, and not the first one; waits for such a node, as an actor is named late."""
     waits_for(lambda: any(map(actors_of, cluster.others)))
     remove_node(cluster, next((node for node in cluster.others if actors_of(node)), cluster.others[0]))
+
+
+def kill_an_actor(cluster):
+    """Ends an actor's process at once; waits for one, as an actor is named late."""
+    waits_for(lambda: any(map(actors_of, cluster.others)))
+    os.kill(next(pid for node in cluster.others for pid in actors_of(node)), signal.SIGKILL)
 
 
 def slow_sum(problem, completion):

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from curation_for_tests import lines, stored, write
-from on_ray_for_tests import Asked, remove_a_busy_node, set_token, waits_for
+from on_ray_for_tests import Asked, kill_an_actor, remove_a_busy_node, set_token, waits_for
 
 from r1lite.cli import main
 from r1lite.config import EvalConfig, RejectConfig, load, trust
@@ -90,25 +90,16 @@ def test_a_driver_that_is_killed_goes_on_with_what_is_left(cluster, tmp_path, fo
 
 
 @pytest.mark.slow
-def test_sampling_on_nodes_one_of_which_is_lost(cluster, tiny_path, sums_path, tmp_path, monkeypatch):
+def test_sampling_by_actors_one_of_which_is_lost(cluster, tiny_path, sums_path, tmp_path, monkeypatch):
     monkeypatch.setattr("r1lite.curation.generate._PART", 4)
     argv = ["reject", "--model", str(tiny_path), "--source", str(sums_path), "--samples", "3", "--threads", "2"]
-    argv += [
-        "--max-completion-tokens",
-        "40",
-        "--correct",
-        "on_ray_for_tests:odd_length",
-        "--filters",
-        "correct",
-        "--template",
-        "short",
-    ]
-    argv += ["--no-difficulty-window", "--quiet"]
+    argv += ["--max-completion-tokens", "40", "--correct", "on_ray_for_tests:odd_length", "--filters", "correct"]
+    argv += ["--template", "short", "--no-difficulty-window", "--quiet"]
     there = tmp_path / "there" / "set"
 
     def trouble():
         waits_for(lambda: list(there.glob("samples/part-*.jsonl")))
-        remove_a_busy_node(cluster)
+        kill_an_actor(cluster)
 
     thread = threading.Thread(target=trouble)
     thread.start()

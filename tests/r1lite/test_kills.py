@@ -19,8 +19,8 @@ FLAGS = [
     *("--threads", "1", "--save-every", str(SAVE_EVERY), "--warmup-steps", "2", "--lr-schedule", "cosine", "--quiet"),
 ]
 CASES = {
-    "grpo": (14, 24, ["--group-size", "3", "--eval-every", "7"]),
-    "ppo": (4, 12, ["--critic-warmup-steps", "2", "--kl-target", "0.1", "--gae-lambda", "0.9"]),
+    "grpo": (9, 16, ["--group-size", "3", "--eval-every", "7"]),
+    "ppo": (4, 9, ["--critic-warmup-steps", "2", "--kl-target", "0.1", "--gae-lambda", "0.9"]),
 }
 
 

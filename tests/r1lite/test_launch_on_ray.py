@@ -8,7 +8,7 @@ import time
 
 import psutil
 import pytest
-from on_ray_for_tests import processes_of, remove_node, set_token
+from on_ray_for_tests import remove_node, set_token, workers_of
 from test_launch import ENGINE, STAGE, all_gone, steps_of, until_steps
 
 from r1lite.cli import main
@@ -18,22 +18,14 @@ set_token()
 
 def ours_on(node):
     """Our processes on a node: those that keep commands, and the commands."""
-    found = [process for process in processes_of(node) if "keeper.py" in command_of(process)]
-    return list({*found, *(one for keeper in found for one in children_of(keeper))})
+    return [process for worker in workers_of(node) for process in children_of(worker, recursive=True)]
 
 
-def children_of(process):
+def children_of(process, *, recursive=False):
     """None for one that has just ended."""
     with contextlib.suppress(psutil.NoSuchProcess):
-        return process.children(recursive=True)
+        return process.children(recursive=recursive)
     return []
-
-
-def command_of(process):
-    """Empty for one that has just ended."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return " ".join(process.cmdline())
-    return ""
 
 
 def environment(cluster):
@@ -68,8 +60,9 @@ def test_a_node_that_is_lost_costs_a_restart(cluster, tiny_path, sums_path, tmp_
     options += ["--cpus", "1", "--restarts", "3", "--"]
     launcher = forks.start([*options, *stage, "--steps", "900"], env=environment(cluster))
     until_steps(launcher, run, 2)
-    busy = [node for node in cluster.others if any(" grpo " in command_of(one) for one in ours_on(node))]
-    assert len(busy) == 1  # the ranks of a node stay together
+    # The ranks of a node share an actor, which keeps both.
+    busy = [node for node in cluster.others if any(len(children_of(worker)) == 2 for worker in workers_of(node))]
+    assert len(busy) == 1
     gone = [process.pid for process in ours_on(busy[0])]
     remove_node(cluster, busy[0])
     assert all_gone(gone)

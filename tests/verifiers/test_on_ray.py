@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from on_ray_for_tests import actors_of, remove_a_busy_node, remove_node, set_token, waits_for
+from on_ray_for_tests import actors_of, kill_an_actor, remove_node, set_token, waits_for
 from score_shards_for_tests import files, write_shards
 
 from verifiers import Completion, Problem, Reward, VerifierError, score_many
@@ -392,7 +392,7 @@ def test_the_command_writes_the_same_file_and_goes_on_after_a_kill_through_rays_
 
 
 @pytest.mark.slow
-def test_shards_with_a_kill_and_a_lost_node(cluster, tmp_path, forks):
+def test_shards_with_a_kill_and_a_lost_actor(cluster, tmp_path, forks):
     shards = write_shards(tmp_path / "in", count=12, size=60)
     here, there = tmp_path / "here", tmp_path / "there"
     argv = ["score", shards, *SLOW, "--out", there, "--on", f"ray:{cluster.address}", "--workers", "2"]
@@ -407,7 +407,7 @@ def test_shards_with_a_kill_and_a_lost_node(cluster, tmp_path, forks):
     assert not (there / "manifest.json").exists()
     process = forks.start(argv, code=COMMAND)
     waits_for(done(6), process)
-    remove_a_busy_node(cluster)
+    kill_an_actor(cluster)
     out, err = process.communicate(300)
     assert process.returncode == 0, out + err
     assert "scoring on " in err
