@@ -510,17 +510,13 @@ def _with_decimal_comma(gold: _Gold, answer: str, context: str) -> tuple[_Gold, 
     if price is not None and (price[1] or price[4]):
         answer = f"{price[1] or ''}{price[2]}.{price[3]}{price[4] or ''}"
         return (read_gold(gold.text.replace(",", ".")) if _LIST_OR_DECIMAL.fullmatch(gold.text) else gold), answer
-    one = "," in answer and gold.answer is not None and gold.answer.kind in ("scalar", "list")
-    assigned = _ASSIGNED_COMMA.fullmatch(answer) if one else None
+    listed = _LIST_OR_DECIMAL.fullmatch(gold.text)
+    one = listed or (gold.answer is not None and gold.answer.kind == "scalar")
+    assigned = _ASSIGNED_COMMA.fullmatch(answer) if one and "," in answer else None
     if assigned and language_of(context) in _WITH_DECIMAL_COMMA:  # "x = 3,5"
-        listed = _LIST_OR_DECIMAL.fullmatch(gold.text)
         point = f"{assigned[1]}.{assigned[2]}{assigned[3]}"
-        return (
-            (read_gold(gold.text.replace(",", ".")), point)
-            if listed
-            else (gold, point if gold.answer.kind == "scalar" else answer)
-        )
-    if not _LIST_OR_DECIMAL.fullmatch(gold.text):
+        return (read_gold(gold.text.replace(",", ".")) if listed else gold), point
+    if not listed:
         return gold, answer
     in_language = language_of(context) in _WITH_DECIMAL_COMMA
     decimal = in_language or gold.text.lstrip("-").startswith("0,")
