@@ -164,7 +164,7 @@ class MathVerifier:
             if counted is not None:
                 alone = counted[0] if gold.integer is not None else counted[1]
                 counting, _ = self._judged(problem, gold, alone, explanation)
-                return counting if counting.score == 1.0 else verdict
+                return verdict if counting.span is None else counting
         return verdict
 
     def _judged(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> tuple[Verdict, str]:
