@@ -156,7 +156,8 @@ _SUFFIX = lazy_pattern(r"['’][dt][ıiuü]r$")  # the Turkish copula
 _BELIEF = lazy_pattern(r",?\s+(?:i|we)\s+(?:believe|think|guess|suppose|hope|am sure|conclude)\s*$", re.IGNORECASE)
 # The rest of a line with values alone, which semicolons separate: "−3; 7.", "x ∈ (−∞; 2) ∪ (5; +∞)".
 _SEPARATED = lazy_pattern(
-    r"(?=[^\n]{0,200}; )(?:[^\W\d_](?![^\W\d_])|\\[A-Za-z]+|(?:[cmk]m|[смк]м|kg|кг)(?![^\W\d_])|[^\w\n.]|[\d_]|\.(?=\d))+"
+    r"(?=[^\n]{0,200}; )(?:[^\W\d_](?![^\W\d_])|\\[A-Za-z]+|(?:[cmk]m|[смк]м|kg|кг)(?![^\W\d_])"
+    r"|[^\w\n.]|[\d_]|\.(?=\d))+"
     r"(?=\.?[*_`]*\s*(?:\n|$))"
 )
 _LONGEST_LIST = 200  # characters

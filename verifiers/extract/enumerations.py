@@ -21,7 +21,8 @@ _CANDIDATES = lazy_pattern(
     re.IGNORECASE,
 )
 _DOUBTED = lazy_pattern(
-    r"[?？]|或|または|또는|\b(?:or|oder|ou|o|eller|lub|veya|atau|hoặc|или|або)\b|\b(?:maybe|perhaps|etc|example|e\.g|such as|including)\b|\.\.\.|…|等",
+    r"[?？]|或|または|또는|\b(?:or|oder|ou|o|eller|lub|veya|atau|hoặc|или|або)\b|\b(?:maybe|perhaps|etc|example"
+    r"|e\.g|such as|including)\b|\.\.\.|…|等",
     re.IGNORECASE,
 )
 

@@ -84,62 +84,67 @@ _TURNS = lazy_pattern(
 )
 _WARNING = lazy_pattern(rf"[\s*_-]*(?:{_CONFUSED})", re.IGNORECASE)
 _WHO = (
-    r"some(?:one|body)|some|others?|many|(?:some |other |many )?(?:people|students?)|a (?:friend|classmate|student)|i|my \w+"
-    r"|jemand|manche|viele|ich|(?:mein|meine) \w+|quelqu['’]un|certains|beaucoup|j['’]|alguien|algunos|muchos|alguém|alguns"
-    r"|muitos|qualcuno|alcuni|molti|кто-то|некоторые|многие|я|ktoś|niektórzy|iemand|sommigen|ik|någon|vissa|jag|cineva|unii"
+    r"someone|somebody|some|others|other|many|people|students|student|a (?:friend|student)|i|my \w+|jemand|manche"
+    r"|viele|ich|quelqu['’]un"
+    r"|certains|alguien|algunos|muchos|alguém|alguns|muitos|qualcuno|alcuni|molti|кто-то|некоторые|многие|я|ktoś"
+    r"|niektórzy|iemand|sommigen|någon|vissa|jag|cineva|unii"
 )
 _SAYS = (
     r"claim(?:s|ed)?|say|says|said|thinks?|thought|writes?|wrote|gets?|got|had|answer(?:s|ed)?|behaupte[tn]?|sag(?:t|en)"
-    r"|schr[ie]+b(?:en)?|meint?e?n?|hatte|dit|disent|prétend|écrit|écrivent|avais|dicen?|escrib\w+|pus[eo]|diz(?:em)?|escrev\w+"
-    r"|dicono|dice|scriv\w+|говор\w+|пишут|писал\w*|написал\w*|mówi\w*|napisał\w*|zeg(?:t|gen)|schreef|säger|skrev|spun|scris"
+    r"|schr[ie]+b(?:en)?|mein(?:t|en)|hatte|dit|disent|prétend|écrit|écrivent|dicen?|escrib\w+|diz(?:em)?|escrev\w+|dicono"
+    r"|dice|scriv\w+|говор\w+|пишут|(?:на)?писал\w*|mówi\w*|(?:na)?pisał\w*|zeg(?:t|gen)|schreef|säger|skrev|spun|scris"
 )
-_OTHER = r"(?P<value>(?:\$[^$\n]{1,40}\$|[$€£]?[-−]?\d[\d.,/:]*(?<![.,/:])%?)(?: hours? \d+ minutes?|(?:時間| ?小?时)\d+分)?)"
-# A sentence or an aside that denies a value of somebody else or of an earlier attempt. "not 8, but 9" denies 8 at once.
-_DENIES_AT_ONCE = lazy_pattern(
-    r"\s*[(（]?\s*(?:(?:(?:it|this|that)(?: (?:is|was) not|['’]s not| isn['’]t| wasn['’]t)|(?:das|es) ist nicht|ce n['’]est pas"
-    r"|no es|não é|non è|это не|to nie(?: jest)?|het is niet|det är inte|nu este|(?:and |und )?not|nicht|nu|nie|не|inte|niet|ikke)"
-    rf"\s|不是|并非){_OTHER}(?![\w.]*\d)",
-    re.IGNORECASE,
+_NOT = (
+    r"(?:it|this|that)(?: (?:is|was) not|['’]s not| isn['’]t| wasn['’]t)|(?:das|es) ist nicht"
+    r"|ce n['’]est pas|no es|não é"
+    r"|non è|это не|to nie(?: jest)?|het is niet|det är inte|nu este|not|nicht|nu|nie|не|inte|niet|ikke"
 )
+_OTHER = (
+    r"(?P<value>(?:\$[^$\n]{1,40}\$|[$€£]?[-−]?\d[\d.,/:]*(?<![.,/:])%?)(?: hours? \d+ minutes?"
+    r"|(?:時間| ?小?时)\d+分)?)"
+    r"(?![\w.]*\d)"
+)
+# A sentence or an aside that denies a value, and one that reports a value, which is called wrong after it.
+_DENIES = lazy_pattern(rf"\s*[(（]?\s*(?:(?:{_NOT})\s|不是|并非){_OTHER}", re.IGNORECASE)
 _REPORTS = lazy_pattern(
-    rf"\s*[(（]?\s*(?:(?:{_WHO})\s?(?:[^\W\d_]+,?\s){{0,3}}?(?:{_SAYS})\s(?:(?:here|hier|ici|aquí|aqui|qui|здесь|tu) )?"
+    rf"\s*[(（]?\s*(?:(?:{_WHO})\s(?:[^\W\d_]+,?\s){{0,3}}?(?:{_SAYS})\s"
     r"|(?:my|the) (?:first|earlier|previous|initial) (?:\w+ )?(?:(?:of|was) )?"
     r"|(?:我|有人|有的?同学)?(?:先前|之前|一开始|起初|刚才|最初)?[^，。,\d]{0,4}[写寫算说說]的?(?:是|成|了)?\s?"
-    rf"|(?:最初|はじめ|先ほど)[^、。\d]{{0,8}}\s?){_OTHER}(?![\w.]*\d)",
+    rf"|(?:最初|はじめ|先ほど)[^、。\d]{{0,8}}\s?){_OTHER}",
     re.IGNORECASE,
 )
 _CALLED_WRONG = lazy_pattern(
-    r"[^\d.。!?]{0,24}(?<![^\W\d_])(?:but|wrong|incorrect|mistaken(?:ly)?|forg[eo]t|miss|ignor|which counts|aber|doch|falsch"
+    r"[^\d.。!?]{0,24}(?<![^\W\d_])(?:but|wrong|incorrect|mistaken|forg[eo]t|miss|ignor|which counts|aber|doch|falsch"
     r"|mais|faux|pero|mal|mas|errad|ma|sbagliat|но|неверно|ошиб|ale|błęd|maar|fout|men|fel|dar|greșit)"
     r"|[^\d。]{0,8}(?:错|錯|漏|但|間違|誤)",
     re.IGNORECASE,
 )
 _CALLED_RIGHT = lazy_pattern(
-    r"(?<!not )\b(?:right|correct|true|recht|richtig|raison|juste|razón|correcto|certo|correto|ragione|giust\w+|прав\w*|верн\w+"
+    r"\b(?:right|correct|true|recht|richtig|raison|juste|razón|correcto|certo|correto|ragione|giust\w+|прав\w*|верн\w+"
     r"|racja|gelijk|rätt|dreptate)\b|对的|正确|正しい",
     re.IGNORECASE,
 )
 _STATES = lazy_pattern(
-    r"(?:\b(?:but|rather|sondern|mais|sino|sim|ma|bensì|а|is|are|be|was|equals|ist|sind|est|sont|es|son|é|são|è|sono|este|jest"
-    r"|to|är|really|actually|make|makes|becomes|это|равно)|[=≈→是为はが:])[\s$*]*$",
+    r"(?:\b(?:but|rather|sondern|mais|sino|sim|ma|bensì|а|is|are|be|was|equals|ist|sind|est|sont|es|son|é|são|è|sono"
+    r"|este|jest|to|är|really|actually|makes?|becomes|это|равно)|[=≈→是为はが:])[\s$*]*$",
     re.IGNORECASE,
 )
 _CHECKS = lazy_pattern(
-    r"(?:(?:wait|hmm+|hold on|now)\W+)?(?:let me|let['’]s|i['’]ll|i will) (?:just |quickly )?(?:re-?|double-?)?"
-    r"(?:check|verify|confirm|make sure)\b|(?:moment|warte|kurz)\W+(?:ich )?(?:prüfe|kontrolliere|rechne)\b|(?:attends|attendez)\W+"
-    r"je (?:vérifie|contrôle)|(?:espera|un momento)\W+(?:compruebo|verifico|reviso)|(?:espera|espere)\W+vou (?:conferir|verificar)"
-    r"|(?:aspetta|un attimo)\W+(?:controllo|verifico)|(?:подожди\w*|стоп|минутку)\W+проверю|(?:等等|等一下)\W*(?:让我|我)?(?:检查|验证|再算)",
+    r"(?:let me|let['’]s|i['’]ll) (?:just |quickly )?(?:re-?|double-?)?(?:check|verify|confirm|make sure)\b"
+    r"|ich prüfe|je vérifie"
+    r"|\b(?:compruebo|vou conferir|controllo)\b|проверю|(?:检查|验证|再算)",
     re.IGNORECASE,
 )
 _CONFIRMED = lazy_pattern(
-    r"(?<=[.!?。！\n])\s*(?:yes\W+)?(?:confirmed|verified|(?:it|that|this) (?:checks out|matches|agrees|holds)|bestätigt|(?:das )?stimmt"
-    r"|passt|confirmé|vérifié|c['’]est bon|confirmado|verificado|correcto|confermato|verificato|подтверждено|всё верно|всё сходится"
-    r"|确认无误|没有问题|没错)[.!。！\s]*$",
+    r"\s*(?:yes\W+)?(?:confirmed|verified|(?:it|that|this) (?:checks out|matches|agrees|holds)|bestätigt"
+    r"|(?:das )?stimmt|passt"
+    r"|confirmé|vérifié|confirmado|verificado|confermato|verificato|подтверждено|всё верно"
+    r"|确认无误|没有问题)[.!。！\s]*",
     re.IGNORECASE,
 )
 _OBJECTION = lazy_pattern(
-    r"\b(?:not|wrong|mistake|error|instead|should|actually|but|however|oops|forgot|except|rather|nicht|falsch|doch|aber|pas|faux|mais"
-    r"|pero|mal|mas|não|ma|non|не|но)\b|n['’]t\b|不|错|漏|但",
+    r"\b(?:not|wrong|mistake|error|instead|should|actually|but|however|oops|forgot|except|rather|nicht|falsch|doch|aber"
+    r"|pas|faux|mais|pero|mal|mas|não|ma|non|не|но)\b|n['’]t\b|不|错|漏|但",
     re.IGNORECASE,
 )
 _NUMBERS = lazy_pattern(r"\$[^$\n]{1,80}\$|\\[dt]?frac\{[^{}]{1,20}\}\{[^{}]{1,20}\}|\d+(?:[.,/:]\d+)*")
@@ -149,19 +154,8 @@ _ROUNDED = lazy_pattern(
     r"|numerically|roughly|rund|etwa|ca\.|environ|circa|około|около|примерно)\s*\$?\d{1,9}[.,]\d{1,12}(?:\.\.\.|…)?\$?\)[.*\s]*)$"
 )
 _WORD = lazy_pattern(r"[^\W\d_]+")
-# First words of sentences that may deny another value, and last words of those that confirm.
-_FIRST = frozenset(
-    "it this that das es ce no não non это to het det nu and und not nicht nie не inte niet ikke i my the"
-    " some someone somebody other others many people student students a jemand manche viele ich mein meine quelqu certains"
-    " beaucoup j alguien algunos muchos alguém alguns muitos qualcuno alcuni molti кто некоторые многие я ktoś niektórzy"
-    " iemand sommigen ik någon vissa jag cineva unii".split()
-)
-_LAST = frozenset(
-    "confirmed verified out matches agrees holds bestätigt stimmt passt confirmé vérifié bon confirmado verificado correcto"
-    " confermato verificato подтверждено верно сходится".split()
-)
+_FIRST = frozenset(re.findall(r"[^\W\d_]+", f"{_WHO}|{_NOT}|my the"))  # words that such a remark may begin with
 _LONGEST_CHECK = 500
-_CONFIRMATION = 40  # characters of "Yes, confirmed."
 _NEAR = 120  # characters before a remark that contain the answer
 
 
@@ -203,7 +197,7 @@ def _before_remark(text: str, stop: int) -> int | None:
         return begin
     if _denies_another(text, begin, stop):
         return begin
-    return _checked_from(text, stop)
+    return _checked_from(text, begin, stop)
 
 
 def _of_other_values(text: str, begin: int, end: int) -> bool:
@@ -222,7 +216,7 @@ def _denies_another(text: str, begin: int, end: int) -> bool:
     first = _WORD.search(text, begin, end)
     if first is None or not (first[0].lower() in _FIRST or first[0] > "\u3040"):
         return False
-    denied = _DENIES_AT_ONCE.match(text, begin, end)
+    denied = _DENIES.match(text, begin, end)
     reported = None if denied else _REPORTS.match(text, begin, end)
     found = denied or reported
     if found is None or (reported and not _CALLED_WRONG.match(text, found.end(), end)):
@@ -251,15 +245,12 @@ def _names(part: str, value: str) -> bool:
     return re.search(rf"(?<![\d.,/]){re.escape(value.strip('$ '))}(?![\d/]|[.,]\d)", part) is not None
 
 
-def _checked_from(text: str, stop: int) -> int | None:
-    """Returns where a check of the answer begins that ends the text and finds the answer again, or None."""
-    last = text[max(0, stop - _CONFIRMATION) : stop].rstrip(" .!。！\n").rpartition(" ")[2].lower()
-    if last not in _LAST and not last.endswith(("确认无误", "没有问题", "没错")):
-        return None
+def _checked_from(text: str, begin: int, stop: int) -> int | None:
+    """Returns where a check of the answer begins that a text ends with and that finds the answer again, or None."""
     low = max(0, stop - _LONGEST_CHECK)
-    confirmed = _CONFIRMED.search(text, max(low, stop - _CONFIRMATION), stop)
-    check = _CHECKS.search(text, low, confirmed.start()) if confirmed else None
-    if confirmed is None or check is None or _OBJECTION.search(text, check.end(), confirmed.start()):
+    check = _CHECKS.search(text, low, begin) if _CONFIRMED.fullmatch(text, begin, stop) else None
+    if check is None or _OBJECTION.search(text, check.end(), begin):
         return None
-    before, found = _NUMBERS.findall(text, low, check.start()), _NUMBERS.findall(text, check.end(), confirmed.start())
-    return check.start() if before and found and before[-1] == found[-1] else None
+    before, found = _NUMBERS.findall(text, low, check.start()), _NUMBERS.findall(text, check.end(), begin)
+    start = max(text.rfind(sign, low, check.start()) + len(sign) for sign in _BETWEEN)
+    return start if before and found and before[-1] == found[-1] and start > low else None

@@ -228,12 +228,12 @@ class MathVerifier:
         return None
 
     def _counting(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> Verdict | None:
-        """Returns the verdict on a count or on the list that follows it, if that is right by itself, or None."""
+        """Returns the verdict on a count, or on the list that follows it if the gold is none, or None without these."""
         counted = enumerated(text, after_thinking(text) or 0, problem.prompt)
         if counted is None:
             return None
         verdict = self._judge(problem, gold, counted[0 if gold.integer is not None else 1], explanation)
-        return verdict if verdict.score == 1.0 else None
+        return None if verdict.span is None else verdict
 
     def _unless_doubted(
         self, verdict: Verdict, problem: Problem, gold: _Gold, text: str, extraction: Extraction
@@ -510,17 +510,13 @@ def _with_decimal_comma(gold: _Gold, answer: str, context: str) -> tuple[_Gold, 
     if price is not None and (price[1] or price[4]):
         answer = f"{price[1] or ''}{price[2]}.{price[3]}{price[4] or ''}"
         return (read_gold(gold.text.replace(",", ".")) if _LIST_OR_DECIMAL.fullmatch(gold.text) else gold), answer
-    one = "," in answer and gold.answer is not None and gold.answer.kind in ("scalar", "list")
-    assigned = _ASSIGNED_COMMA.fullmatch(answer) if one else None
+    listed = _LIST_OR_DECIMAL.fullmatch(gold.text)
+    one = listed or (gold.answer is not None and gold.answer.kind == "scalar")
+    assigned = _ASSIGNED_COMMA.fullmatch(answer) if one and "," in answer else None
     if assigned and language_of(context) in _WITH_DECIMAL_COMMA:  # "x = 3,5"
-        listed = _LIST_OR_DECIMAL.fullmatch(gold.text)
         point = f"{assigned[1]}.{assigned[2]}{assigned[3]}"
-        return (
-            (read_gold(gold.text.replace(",", ".")), point)
-            if listed
-            else (gold, point if gold.answer.kind == "scalar" else answer)
-        )
-    if not _LIST_OR_DECIMAL.fullmatch(gold.text):
+        return (read_gold(gold.text.replace(",", ".")) if listed else gold), point
+    if not listed:
         return gold, answer
     in_language = language_of(context) in _WITH_DECIMAL_COMMA
     decimal = in_language or gold.text.lstrip("-").startswith("0,")

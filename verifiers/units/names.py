@@ -119,13 +119,16 @@ _PLAIN: tuple[tuple[Dimension, str, str], ...] = (
     ((("HUF", 1),), "1", "HUF Ft forint"),
     ((("USD", 1),), "1", "dolar dolares dollari 美元 долларов"), ((("USD", 1),), "1/100", "centavos 美分"),
     (_LENGTH, "1", "metru метри μέτρο μέτρα मीटर मी เมตร"),
-    (_LENGTH, "1/100", "centimetr centimetru centimetry sentimeter xentimet сантиметри сантиметрів سنتيمترا سنتيمترات センチ सेमी"),
+    (_LENGTH, "1/100", "centimetr centimetru centimetry sentimeter xentimet сантиметри сантиметрів"),
+    (_LENGTH, "1/100", "سنتيمترا سنتيمترات センチ सेमी"),
     (_LENGTH, "1000", "kilometr kilometru kilomet кілометр кілометри кілометрів كيلومترات किलोमीटर किमी کیلومتر"),
     (_LENGTH, "1/1000", "मिमी milimetru миллиметр миллиметра міліметрів ملم مليمتر ミリメートル"),
     (_MASS, "1", "kilogramu chilo chili chilogrammo chilogrammi kilogam кілограм кілограми кілограмів"),
     (_MASS, "1", "كيلوغرامات كيلوجرام كيلوجراما किलोग्राम किग्रा کیلوگرم"),
-    (_MASS, "1/1000", "grammo gramu gam грам грами грамів غرامات ग्राम"), (_MASS, "1/1000000", "миллиграмм миллиграммов"),
-    (_TIME, "1", "sekundu secunde секунду секунди ثوانٍ सेकंड วินาที ثانیه"), (_TIME, "60", "minutu minutter perc минуту хвилина хвилину λεπτά मिनट นาที دقیقه"),
+    (_MASS, "1/1000", "grammo gramu gam грам грами грамів غرامات ग्राम"),
+    (_MASS, "1/1000000", "миллиграмм миллиграммов"),
+    (_TIME, "1", "sekundu secunde секунду секунди ثوانٍ सेकंड วินาที ثانیه"),
+    (_TIME, "60", "minutu minutter perc минуту хвилина хвилину λεπτά मिनट นาที دقیقه"),
     (_TIME, "3600", "timma timmen hodina hodiny hodin hodinu godzine ora година годину ώρα ώρες घंटा घंटे ชั่วโมง ساعت"),
     (_TIME, "86400", "dygn dny dnu paivaa сутки दिन วัน"), (_TIME, "604800", "tyden tydny tydnu uger неделю सप्ताह"),
     ((("months", 1),), "1", "mesic mesice mesicu महीने"), ((("months", 1),), "12", "roky roku वर्ष साल"),
@@ -135,7 +138,7 @@ _PLAIN: tuple[tuple[Dimension, str, str], ...] = (
     ((("angle_degree", 1),), "1", "градус градуси градусів درجة درجات डिग्री अंश"),
     ((("celsius", 1),), "1", "摄氏度 攝氏度"), ((("EUR", 1),), "1", "евро євро 欧元 歐元 ユーロ 유로 يورو"),
     ((("USD", 1),), "1", "dolarow dolary доллар доллара доларів ドル 달러 美金 دولار دولارا دولارات डॉलर"),
-    ((("SEK", 1),), "1", "krona kroner"), ((("EGP", 1),), "1", "جنيه جنيها جنيهات"), ((("AED", 1),), "1", "درهم درهما دراهم"),
+    ((("SEK", 1),), "1", "krona kroner"), ((("EGP", 1),), "1", "جنيه جنيها جنيهات"), ((("AED", 1),), "1", "درهم دراهم"),
 )  # fmt: skip
 
 

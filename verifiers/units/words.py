@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from verifiers.lazy_pattern import lazy_pattern
@@ -47,8 +48,9 @@ _EVERY = {  # words before a speed
     "minute": "分速|분속|每分钟|每分鐘|毎分|분당|dakikada",
     "second": "秒速|초속|每秒|毎秒|초당|saniyede",
 }
+_EVERY_NAMED = "|".join(f"(?P<{unit}>{words})" for unit, words in _EVERY.items())
 SPEED = lazy_pattern(
-    rf"(?:{'|'.join(f'(?P<{unit}>{words})' for unit, words in _EVERY.items())})\s?[約约약]?\s?"
+    rf"(?:{_EVERY_NAMED})\s?[約约약]?\s?"
     r"(?P<value>\d[\d.,]{0,20})\s{0,3}(?P<kilo>km|キロメートル|キロ|公里|千米|킬로미터|kilometre|)(?P<metre>m|メートル|米|미터|metre|)"
     r"(?![A-Za-z²³^])"
 )
@@ -56,9 +58,7 @@ _LAST_OF_EVERY = frozenset("速속時时시分钟鐘秒당초")
 _LONGEST_EVERY = 8
 _PREFIX = lazy_pattern(rf"(?:{'|'.join(_EVERY.values())}|摂氏|攝氏|摄氏|섭씨|(?<!\w)Rp\.?)(?=\s?[-−]?\d)")
 _NUMBER = lazy_pattern(r"\d[\s$}]*(?=[^\W\d_])")
-_APART = lazy_pattern(
-    rf"([^\W\d_]+)\s(?:per|each|every)\s([^\W\d_]+)|(?:{'|'.join(f'(?P<{unit}>{words})' for unit, words in _EVERY.items())})(?!\s?\d)"
-)
+_APART = lazy_pattern(rf"([^\W\d_]+)\s(?:per|each|every)\s([^\W\d_]+)|(?:{_EVERY_NAMED})(?!\s?\d)")
 _CELSIUS = lazy_pattern(
     rf"({_NAME})\s+(?:Celsius|Цельсі[яю]|Цельсия|Celsjusza|Celsia|مئوية|सेल्सियस|C)(?!{LETTER})"
     r"|(?:摂氏|攝氏|摄氏|섭씨)\s?([-−]?\d[\d.]*)\s?[度도]",
@@ -89,7 +89,7 @@ _GOES_ON = lazy_pattern(rf"\s(?:{_AFTER['square']}|{_AFTER['cubic']}|{_BY})|/|\s
 def respelled(text: str) -> str:
     """Returns the text with squares, cubes, quotients and speeds as in "20 square метров" and "72 km per hour"."""
     for power, pattern in _POWERS:
-        text = pattern.sub(lambda match, power=power: _raised(match, power), text)
+        text = pattern.sub(functools.partial(_raised, power=power), text)
     text = SPEED.sub(_speed, _PER.sub(_per, text))
     return _CELSIUS.sub(_in_celsius, text)
 
