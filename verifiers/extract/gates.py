@@ -111,7 +111,8 @@ class Gated:
         pattern, flags = self._given
         if not flags & re.IGNORECASE or "-i:" in pattern or any(map(str.isupper, re.sub(r"\\.", "", pattern))):
             return None
-        return re.compile(pattern, flags & ~re.IGNORECASE)
+        # A dotless i matches "I", which `lower` makes an i. Texts with a dotless i have no features.
+        return re.compile(pattern.replace("\u0131", "i"), flags & ~re.IGNORECASE)
 
     def _reader(self, text: str) -> tuple[re.Pattern[str], str]:
         """Returns a pattern and the text, of the same length, in which it finds what this pattern finds in `text`."""
