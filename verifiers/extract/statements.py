@@ -33,6 +33,7 @@ from verifiers.extract.clauses import begins_clause, main_clause, objection, opp
 from verifiers.extract.conclusions import OPTION_LABEL, altered, concludes, unsure
 from verifiers.extract.contrasts import contrast, explains
 from verifiers.extract.numerals import language_of
+from verifiers.extract.operands import result_of
 from verifiers.extract.quantities import Quantity, quantities
 from verifiers.extract.sentences import BEFORE_AND
 from verifiers.extract.spans import Extraction, Span
@@ -123,6 +124,11 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     An extraction without a span means that the text does not commit to the value. With `contrasts`, the sentence must
     state the value instead of one that it denies.
     """
+    found = _stated(text, start, end, prompt, contrasts=contrasts)
+    return None if found is None else result_of(text[:end], found)
+
+
+def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) -> Extraction | None:
     low, sentences, wanted, language = closing(text, start, end, prompt)
     if not sentences:
         return None
@@ -550,6 +556,8 @@ def _answered_first(text: str, sentences: list[Span], language: str, wanted: Ask
         return True  # "Pip is 17. Without the six extra years ... 34, and half of that is 17."
     if objection(rest, language) or unsure(rest):
         return False
+    if last and last[0].key != values[0].key and text[: last[0].span[0]].rstrip("$€£ ").endswith("="):
+        return False  # the text goes on to calculate another value
     known = [value.value for value in asked if value.value is not None]
     later = [q for q in quantities(text, sentences[1][0], sentences[-1][1], language) if not q.article]
     for value in later:

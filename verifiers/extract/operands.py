@@ -1,0 +1,39 @@
+"""Tells the operands of a calculation in words from its result: "20 vanilla cones - 16 fruity ones = 4 more"."""
+
+from __future__ import annotations
+
+from verifiers.extract.numerals import language_of
+from verifiers.extract.quantities import quantities
+from verifiers.extract.sentences import sentence_ends
+from verifiers.extract.spans import Extraction, Span
+from verifiers.lazy_pattern import lazy_pattern
+
+_LOOK = 200  # characters of a calculation that are read
+_NAMED = r"(?:\s?/?(?<![\w'’])[^\W\d_][\w'’]*+(?:-[^\W\d_]+)*+|\s?\\?%)*+"  # the words of a quantity
+_SIGN = r"\s?[-–−+*/×÷·]\s?"
+_NUMBER = r"[$€£¥]?\d[\d.,]*"
+_AN_OPERAND = lazy_pattern(rf"{_NAMED}(?:{_SIGN}{_NUMBER}{_NAMED})+\s?=")
+_THE_LAST = lazy_pattern(rf"{_NAMED}\s?=")
+_BEFORE_IT = lazy_pattern(rf"\d{_NAMED}{_SIGN}[$€£¥]?$")
+
+
+def result_of(text: str, extraction: Extraction) -> Extraction:
+    """Returns the extraction, or the result's if its value is an operand of a calculation in the same sentence."""
+    if extraction.span is None:
+        return extraction
+    start, stop = extraction.span
+    if text.find("=", stop, stop + _LOOK) < 0:
+        return extraction
+    end = next((match.start() for match in sentence_ends(text).finditer(text, stop, stop + _LOOK)), stop + _LOOK)
+    calculated = _AN_OPERAND.match(text, stop, end)
+    if calculated is None and _BEFORE_IT.search(text, max(0, start - _LOOK), start):
+        calculated = _THE_LAST.match(text, stop, end)
+    if calculated is None:
+        return extraction
+    span = _only_value(text, text.rfind("=", start, end) + 1, end)
+    return Extraction(span, "statement" if span else "unsure")
+
+
+def _only_value(text: str, start: int, end: int) -> Span | None:
+    found = quantities(text, start, end, language_of(text))
+    return found[0].span if len(found) == 1 else None
