@@ -103,8 +103,9 @@ def runs(tmp_path_factory, tiny_path, sums_path, forks):
                 ]
             done = torchrun_itself(jobs, folder) if size == 1 else torchrun(forks, size, jobs, folder)
             assert done.returncode == 0, done.stdout + done.stderr
-            if size > 2:
-                shutil.rmtree(folder / last / "checkpoints" / "step-000002")  # a run that isn't stopped has none
+            if size > 2:  # a run that isn't stopped has none of these
+                shutil.rmtree(folder / last / "checkpoints" / "step-000002")
+                (folder / last / "evaluations" / "step-000002.jsonl.gz").unlink()
             made[key] = folder
         return made[key]
 
