@@ -20,34 +20,16 @@ def table(name):
 CASES = table("statement_cases.txt")
 
 
-@each(CASES)
-def test_what_the_last_sentence_says(gold, prompt, text, score):
+def check(gold, prompt, text, score):
     verdict = resolve("math")(Problem(answer=gold, prompt=prompt), Completion(text))
     assert verdict.score == score, verdict
 
 
-@each(table("asked_cases.txt"))
-def test_what_a_question_asks_for(gold, prompt, text, score):
-    verdict = resolve("math")(Problem(answer=gold, prompt=prompt), Completion(text))
-    assert verdict.score == score, verdict
-
-
-@each(table("prose_cases.txt"))
-def test_what_ordinary_prose_says(gold, prompt, text, score):
-    verdict = resolve("math")(Problem(answer=gold, prompt=prompt), Completion(text))
-    assert verdict.score == score, verdict
-
-
-@each(table("claim_cases.txt"))
-def test_what_the_main_clause_claims(gold, prompt, text, score):
-    verdict = resolve("math")(Problem(answer=gold, prompt=prompt), Completion(text))
-    assert verdict.score == score, verdict
-
-
-@each(table("final_claim_cases.txt"))
-def test_what_a_text_claims_in_the_end(gold, prompt, text, score):
-    verdict = resolve("math")(Problem(answer=gold, prompt=prompt), Completion(text))
-    assert verdict.score == score, verdict
+test_what_the_last_sentence_says = each(CASES)(check)
+test_what_a_question_asks_for = each(table("asked_cases.txt"))(check)
+test_what_ordinary_prose_says = each(table("prose_cases.txt"))(check)
+test_what_the_main_clause_claims = each(table("claim_cases.txt"))(check)
+test_what_a_text_claims_in_the_end = each(table("final_claim_cases.txt"))(check)
 
 
 @pytest.mark.parametrize("text", [r"\boxed{7}, \boxed{A: ^}", r"\boxed{(A) ^} and \boxed{7}"])

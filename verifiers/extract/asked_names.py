@@ -225,12 +225,9 @@ def _question(prompt: str) -> _Choice:
     said = _WORD.findall(_WHERE.split(asked["predicate"], maxsplit=1)[0]) or _WORD.findall(asked["predicate"])
     if _DEGREES.issuperset(word.lower() for word in said):  # "le plus âgé"
         said += [word for word in re.findall(r"\b[^\W\d_]{3}\b", asked["predicate"]) if word.lower() not in _SHORT]
-    if not said and prompt[asked.end() :].lstrip().startswith("?"):  # "Ai cao hơn?"
-        said = [word for word in _ANY_WORD.findall(asked["predicate"]) if word.lower() not in SAFE]
-    if _DEGREES.issuperset(word.lower() for word in said):  # "le plus âgé"
-        said += [word for word in re.findall(r"\b[^\W\d_]{3}\b", asked["predicate"]) if word.lower() not in _SHORT]
     if not said and prompt[asked.end() :].lstrip().startswith("?"):
-        said = _ANY_WORD.findall(asked["predicate"])[:1]  # "Who won?"
+        words = _ANY_WORD.findall(asked["predicate"])
+        said = [word for word in words if word.lower() not in SAFE] or words[:1]  # "Ai cao hơn?", "Who won?"
     spoken = {word for name in names for word in name.split()}
     predicate = frozenset(word.lower() for word in said if word not in spoken)
     return _Choice(_any_of(names, prompt), predicate) if names else _Choice()
