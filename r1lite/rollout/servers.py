@@ -8,9 +8,9 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -24,6 +24,8 @@ from r1lite.rollout.layout import Layout, unchanged
 from r1lite.rollout.server import Server
 from r1lite.rollout.weight_files import WeightFiles, Weights
 from r1lite.rollout.weight_memory import WeightMemory
+
+T = TypeVar("T")
 
 _LOOK_EVERY_S = 2.0  # interval of checks whether a dead server has come back
 _POLL_S = 0.2  # while all are dead
@@ -169,39 +171,47 @@ class Servers:
         for server, future in [(server, self._submit(self._update, server)) for server in living]:
             try:
                 future.result()
-            except Unreachable:
+            except Unreachable as error:
                 self._doubt(server)
+                if server.alive:
+                    self._say(f"{server.url} gets the weights of version {weights.version} later, before use: {error}")
         self._wait_for_any()
         files.keep_only(weights.folder, *([weights.adapter] if weights.adapter else []))
         self._opened()  # raises if it was closed meanwhile and holds nothing
 
     def forget(self) -> None:
         """Empties the prefix caches."""
-        for server in self.servers:
-            if server.alive:
-                try:
-                    with self._no_tokens(server):
-                        server.forget()
-                except (Refused, Unreachable) as error:
-                    if server.lives():
-                        raise EngineError(f"{server.url} did not empty its prefix cache: {error}") from error
-                    self._bury(server)
+        for _ in self._of_living(lambda server: server.forget(), "did not empty its prefix cache"):
+            pass
 
     def weight_digests(self) -> list[tuple[str, dict[str, str]]]:
         """(server's address, digest of each tensor by name) of each live server that reports digests."""
-        by_server = []
+        answers = self._of_living(lambda server: server.digests(), "did not report digests of its weights")
+        return [(url, held) for url, held in answers if held]
+
+    def _of_living(self, ask: Callable[[Server], T], undone: str) -> Iterator[tuple[str, T]]:
+        """(address, answer) of each live server; one that missed the last update gets it first.
+
+        Raises EngineError for a server that works but refuses, or does not answer within the time limit.
+        """
         for server in self.servers:
-            if server.alive:
+            deadline = time.monotonic() + self.timeout_s
+            while server.alive:
                 try:
+                    self._update(server)
                     with self._no_tokens(server):
-                        held = server.digests()
-                    if held:
-                        by_server.append((server.url, held))
+                        answer = ask(server)
                 except (Refused, Unreachable) as error:
-                    if server.lives():
-                        raise EngineError(f"{server.url} did not report digests of its weights: {error}") from error
-                    self._bury(server)
-        return by_server
+                    final = isinstance(error, Refused) and not error.later
+                    if not server.lives():
+                        self._bury(server)
+                    elif final or self._files is None or time.monotonic() >= deadline:
+                        raise EngineError(f"{server.url} {undone}: {error}") from error
+                    else:
+                        time.sleep(_POLL_S)
+                else:
+                    yield server.url, answer
+                    break
 
     @property
     def urls(self) -> list[str]:

@@ -363,12 +363,25 @@ def test_a_death_while_caches_are_emptied(fault, fakes, engine_of, sums):
     assert engine.deaths == 1
 
 
-@pytest.mark.parametrize("fault", ["reset", "no body", "503", "say 500"])
-def test_a_cache_that_was_not_emptied_is_an_error(fault, fakes, engine_of):
+@pytest.mark.parametrize("fault", ["reset", "no body", "503"])
+def test_a_cache_that_was_not_emptied_is_asked_for_again_and_then_an_error(fault, fakes, engine_of):
+    server = fakes()
+    engine = engine_of(server, timeout_s=0.5)
+    engine.load_weights(weights(1), version=1)
+    server.calls.clear()
+    server.plan = once(fault, path="reset_prefix_cache")
+    engine.forget()
+    assert server.calls.count("reset_prefix_cache") == 2
+    server.plan = lambda path: fault if path == "reset_prefix_cache" else None
+    with pytest.raises(EngineError, match="did not empty its prefix cache"):
+        engine.forget()
+
+
+def test_a_server_that_refuses_to_empty_its_cache_is_an_error_at_once(fakes, engine_of):
     server = fakes()
     engine = engine_of(server)
     engine.load_weights(weights(1), version=1)
-    server.plan = once(fault, path="reset_prefix_cache")
+    server.plan = once("say 500", path="reset_prefix_cache")
     with pytest.raises(EngineError, match="did not empty its prefix cache"):
         engine.forget()
 

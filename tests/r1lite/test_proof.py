@@ -169,6 +169,43 @@ def test_servers_tell_digests_of_what_they_hold(tmp_path):
             server.stop()
 
 
+@pytest.mark.parametrize("path", ["pause", "collective_rpc", "update_weight_version", "resume"])
+@pytest.mark.parametrize("fault", ["503", "reset"])
+def test_a_server_that_missed_an_update_gets_it_before_it_is_compared(tmp_path, path, fault):
+    """Otherwise one failed call during an update would end the run as one with wrong weights."""
+    servers, said = [FakeVLLM(), FakeVLLM()], []
+    engine = vllm_fleet(
+        [server.url for server in servers],
+        make_tiny_tokenizer(),
+        [1],
+        dtype=torch.float32,
+        context=100,
+        vocabulary=48,
+        timeout_s=5.0,
+        start_wait_s=5.0,
+        weights_dir=str(tmp_path),
+        say=said.append,
+    )
+    faults = [fault]
+    try:
+        proof, weights = WeightProof(torch.float32), {"a": torch.arange(6.0), "b": torch.ones(2, 2)}
+        engine.load_weights(weights.items(), version=1)
+        assert [check(proof, held, weights) for _, held in engine.weight_digests()] == [2, 2]
+        servers[1].plan = lambda asked: faults.pop() if faults and asked == path else None
+        newer = {"a": torch.zeros(6), "b": torch.zeros(2, 2)}
+        engine.load_weights(newer.items(), version=2)
+        assert not faults
+        assert all("gets the weights of version 2 later" in text for text in said)
+        if fault == "503":  # it lives, so it is not left out
+            assert len(engine.urls) == 2
+        faults.append(fault)
+        assert [check(proof, held, newer) for _, held in engine.weight_digests()] == [2] * len(engine.urls)
+    finally:
+        engine.close()
+        for server in servers:
+            server.stop()
+
+
 def sampling():
     from r1lite.rollout import Sampling
 
