@@ -110,7 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _ran(arguments: list[str] | None) -> int:
     parser = argparse.ArgumentParser(prog="python -m verifiers", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    given = sys.argv[1:] if arguments is None else arguments
+    given = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     for name, command in COMMANDS.items():
         sub = commands.add_parser(name, help=command.help, description=command.help)
         if given[:1] == [name]:  # the modules of other commands need not be loaded
@@ -121,7 +121,10 @@ def _ran(arguments: list[str] | None) -> int:
     except BrokenPipeError:
         raise
     except (ValueError, VerifierError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        what: object = error
+        if isinstance(error, OSError) and error.filename is not None:
+            what = f"{error.filename}: {error.strerror}"
+        print(f"error: {what}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -46,6 +47,16 @@ def gold_text(value: Any, what: str = "the gold") -> str | None:
     if bare.lower() in MISSING:
         raise GoldError(f"{what} must be an answer, got the text {bare!r} (a missing value?)")
     return str(value)
+
+
+def mapping_of(value: Any) -> Mapping[str, Any] | None:
+    """Returns a value that names its parts (tests, meta), also from JSON text, as data files hold it; else None."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, Mapping) else None
 
 
 def is_text(text: str) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from verifiers.core import Completion, GoldError, Problem
-from verifiers.golds import gold_text
+from verifiers.golds import gold_text, mapping_of
 from verifiers.golds import is_text as is_text
 from verifiers.prefill import prefill_of
 
@@ -123,13 +123,18 @@ def pair(row: Any, columns: Columns, *, default_id: str, reads_gold: bool = True
     found = {kind: _column(row, kind, getattr(columns, kind)) for kind in NAMES}
     text = _text(found["completion"])
     if text is None:
-        hint = "use --completion-column" if found["completion"] is None else f"got {type(found['completion']).__name__}"
+        if found["completion"] is not None:
+            hint = f"got {type(found['completion']).__name__}"
+        elif empty := [name for name in NAMES["completion"] if name in row and not columns.completion]:
+            hint = f"'{empty[0]}' is null"
+        else:
+            hint = "use --completion-column"
         raise RowError(f"no text of a completion in the columns {', '.join(map(str, row))}; {hint}")
-    tests, language, meta = found["tests"], found["language"], row.get("meta")
+    tests, language, meta = mapping_of(found["tests"]), found["language"], mapping_of(row.get("meta"))
     try:
         answer = gold_text(found["answer"])
     except GoldError as error:
-        if reads_gold and not isinstance(tests, Mapping):
+        if reads_gold and tests is None:
             raise RowError(str(error)) from error
         answer = None
     name = default_id if found["id"] is None else _name(found["id"])
@@ -140,10 +145,10 @@ def pair(row: Any, columns: Columns, *, default_id: str, reads_gold: bool = True
     problem = Problem(
         prompt=asked,
         answer=answer,
-        tests=tests if isinstance(tests, Mapping) else None,
+        tests=tests,
         language=language if isinstance(language, str) else None,
         id=name,
-        meta={**{k: v for k, v in row.items() if k != "meta"}, **(meta if isinstance(meta, Mapping) else {})},
+        meta={**{k: v for k, v in row.items() if k != "meta"}, **(meta or {})},
     )
     ids = row.get("token_ids") or ()
     if not isinstance(ids, list | tuple) or not all(isinstance(token, int) for token in ids):

@@ -9,7 +9,10 @@ import pytest
 
 from r1lite.cli import main
 from verifiers.__main__ import main as verifiers_main
-from verifiers.rows import RowError, is_text, rows
+from verifiers.adapters.trl import _problem
+from verifiers.core import GoldError
+from verifiers.rows import Columns, RowError, is_text, pair, rows
+from verifiers.sandbox import CodeVerifier
 
 pytestmark = pytest.mark.quick
 
@@ -137,7 +140,6 @@ BAD_FILES = {
     "a list for the id": (b'{"completion": "1", "answer": "1", "id": ["x"]}\n', 1),
     "many digits": (b'{"completion": "1", "answer": %s}\n' % (b"9" * 5000), 1),
     "deep": (b'{"completion": "1", "answer": %s1%s}\n' % (b"[" * 3000, b"]" * 3000), 1),
-    "empty": (b"", 0),
 }
 
 
@@ -172,4 +174,40 @@ def test_score_with_a_column_that_is_not_there(tmp_path, capsys, monkeypatch):
     path.write_bytes(lines(made(3)))
     words = ["score", str(path), "--reward", "math", "--answer-column", "golds", "--workers", "0"]
     assert verifiers_main(words) == 1
-    assert f"{path}:3: no column 'golds'; the row has id, question" in capsys.readouterr().out
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "no column 'golds'; the row has id" in line]
+    assert line.startswith(f"{path}:1: ")
+    assert line.endswith(" 3")  # rows that fail alike are counted together
+
+
+def test_score_of_an_empty_file(tmp_path, capsys):
+    (tmp_path / "empty.jsonl").touch()
+    assert verifiers_main(["score", str(tmp_path / "empty.jsonl"), "--reward", "math", "--workers", "0"]) == 2
+    assert "empty.jsonl: no rows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_tests_and_meta_are_also_read_from_json_text(as_text):
+    tests, meta = {"style": "asserts", "tests": ["assert f(1) == 2"]}, {"level": 3}
+    row = {"response": "x", "tests": json.dumps(tests) if as_text else tests, "meta": json.dumps(meta)}
+    problem, _ = pair(row, Columns(), default_id="1")
+    assert problem.tests == tests
+    assert problem.meta["level"] == 3
+    assert _problem("q", row, 0).tests == tests  # of TRL's columns
+
+
+@pytest.mark.parametrize("tests", [["assert f(1) == 2"], "assert f(1) == 2", "{no JSON", 7, '["a list"]'])
+def test_tests_in_another_form_are_named(tests):
+    problem, completion = pair({"response": "x", "tests": tests}, Columns(), default_id="1", reads_gold=False)
+    assert problem.tests is None
+    with pytest.raises(GoldError, match=rf"no tests \(the row's 'tests' is {type(tests).__name__}\)"):
+        CodeVerifier()(problem, completion)
+
+
+def test_a_column_that_is_null_is_named():
+    with pytest.raises(RowError, match="'response' is null"):
+        pair({"question": "1?", "response": None}, Columns(), default_id="1")
+
+
+def test_compare_takes_files_of_results(capsys):
+    assert verifiers_main(["compare", "math", "format"]) == 2
+    assert "math: no such file; A and B are results of `python -m verifiers score --out`" in capsys.readouterr().err

@@ -7,6 +7,7 @@ from typing import Any
 
 from verifiers.adapters.shared import parts, required, reward_of, scored
 from verifiers.core import Problem
+from verifiers.golds import mapping_of
 from verifiers.reward import Reward
 
 
@@ -31,10 +32,9 @@ def lm_eval_results(
     def process_results(doc: dict[str, Any], results: list[str]) -> dict[str, float]:
         if answer not in doc:
             raise ValueError(f"the document has no column '{answer}', only {', '.join(doc)}; set answer=")
-        tests = doc.get("tests")
         problem = Problem(
             prompt=str(doc.get(prompt, "")),
-            tests=tests if isinstance(tests, Mapping) else None,
+            tests=mapping_of(doc.get("tests")),
             language=doc.get("language"),
             id=str(doc.get("id", "")),
             meta=doc,

@@ -8,6 +8,7 @@ from typing import Any
 
 from verifiers.adapters.shared import parts, reward_of, said, scored
 from verifiers.core import Problem
+from verifiers.golds import mapping_of
 from verifiers.reward import Reward
 from verifiers.rows import NAMES
 
@@ -59,10 +60,10 @@ def _is_column(value: Any, prompts: Sequence[Any]) -> bool:
 
 
 def _problem(prompt: Any, row: Mapping[str, Any], index: int) -> Problem:
-    tests, language = row.get("tests"), row.get("language")
+    language = row.get("language")
     return Problem(
         prompt=said(prompt, "user"),
-        tests=tests if isinstance(tests, Mapping) else None,
+        tests=mapping_of(row.get("tests")),
         language=language if isinstance(language, str) else None,
         id=str(row.get("id") or index),
         meta=row,

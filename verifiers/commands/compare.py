@@ -1,4 +1,4 @@
-"""`python -m verifiers compare A B`: shows where two rewards, or two versions of one, disagree."""
+"""`python -m verifiers compare A B`: shows where two results of `score --out`, of two rewards or versions, disagree."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit code 0: they agree everywhere; 1: they don't; 2: they are not results of the same rows."""
+    for path in (options.a, options.b):
+        if not path.is_file():
+            raise ValueError(f"{path}: no such file; A and B are results of `python -m verifiers score --out`")
     same = count = 0
     kinds: collections.Counter[tuple[str, str]] = collections.Counter()
     reasons: collections.Counter[tuple[str, str, str]] = collections.Counter()

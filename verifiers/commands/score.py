@@ -49,6 +49,8 @@ def run(options: argparse.Namespace) -> int:
         if options.out is not None:
             print(f"interrupted; run the same command again to resume {options.out}", file=sys.stderr)
         raise
+    if not tally.count:
+        raise ValueError(f"{options.file}: no rows")
     print(tally)
     return 1 if tally.unscored else 0
 

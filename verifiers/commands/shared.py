@@ -138,7 +138,8 @@ class Tally:
 
     def __init__(self) -> None:
         self.reasons: dict[str, collections.Counter[tuple[str, str]]] = {}
-        self.errors: collections.Counter[str] = collections.Counter()
+        self.errors: collections.Counter[str] = collections.Counter()  # by the message of the first such row
+        self._first: dict[str, str] = {}  # that message, by the reason alone
         self.count = self.unscored = 0
         self.total, self.low, self.high = 0.0, float("inf"), float("-inf")
 
@@ -148,7 +149,9 @@ class Tally:
         reward = row["reward"]
         if reward is None:
             self.unscored += 1
-            self.errors[str(row.get("error") or "every verifier abstained").split(" (on ")[0][:120]] += 1
+            error = str(row.get("error") or "every verifier abstained").split(" (on ")[0][:120]
+            why = error.rpartition(f":{row['row']}: ")[2]  # rows that fail alike are counted together
+            self.errors[self._first.setdefault(why, error)] += 1
         else:
             self.total += reward
             self.low, self.high = min(self.low, reward), max(self.high, reward)
@@ -194,7 +197,7 @@ class Tally:
             lines += ["", table(("verifier", "reason", "score", "count", "share"), body)]
         if self.errors:
             errors = [(error, f"{count:,}") for error, count in self.errors.most_common(10)]
-            lines += ["", table(("unscored because", "count"), errors)]
+            lines += ["", table(("unscored because (message of the first such row)", "count"), errors)]
         return "\n".join(lines)
 
 

@@ -74,7 +74,12 @@ def read(problem: Problem, allowed: Allowed = NOTHING) -> Tests:
     """Returns the tests; their checkers must be named ones or `allowed`. Raises GoldError that says what is allowed."""
     tests = problem.tests
     if not isinstance(tests, Mapping):
-        raise GoldError("the problem has no tests; Problem(tests={'style': 'function' | 'asserts' | 'stdin', ...})")
+        found = problem.meta.get("tests")  # the column of a row, in another form
+        hint = "" if found is None else f" (the row's 'tests' is {type(found).__name__})"
+        raise GoldError(
+            f"the problem has no tests{hint}; wanted: Problem(tests={{'style': 'function' | 'asserts' | 'stdin', ...}})"
+            " (verifiers.sandbox.convert makes them from rows of known data sets)"
+        )
     style = tests.get("style")
     if not isinstance(style, str) or style not in _FIELDS:
         raise GoldError(f"unknown test style {style!r}; known: {', '.join(_FIELDS)}")
