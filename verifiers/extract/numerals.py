@@ -37,18 +37,18 @@ _BASES = {
     " zeventien achttien negentien twintig dertig veertig vijftig zestig zeventig tachtig negentig honderd duizend",
     "sv": "noll ett/en två tre fyra fem sex sju åtta nio tio elva tolv tretton fjorton femton sexton sjutton arton"
     " nitton tjugo trettio fyrtio femtio sextio sjuttio åttio nittio hundra/etthundra tusen",
-    "pl": "zero jeden/jedna/jedno dwa/dwie trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście"
-    " trzynaście czternaście piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście dwadzieścia trzydzieści"
-    " czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt dziewięćdziesiąt sto tysiąc",
-    "ru": "ноль один/одна/одно два/две три четыре пять шесть семь восемь девять десять одиннадцать двенадцать"
+    "pl": "zero jeden/jedna/jedno/jedną dwa/dwie trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście"
+    " dwanaście trzynaście czternaście piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście dwadzieścia"
+    " trzydzieści czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt dziewięćdziesiąt sto tysiąc",
+    "ru": "ноль один/одна/одно/одну два/две три четыре пять шесть семь восемь девять десять одиннадцать двенадцать"
     " тринадцать четырнадцать пятнадцать шестнадцать семнадцать восемнадцать девятнадцать двадцать тридцать сорок"
     " пятьдесят шестьдесят семьдесят восемьдесят девяносто сто тысяча",
-    "uk": "нуль один/одна/одне два/дві три чотири п'ять шість сім вісім дев'ять десять одинадцять дванадцять тринадцять"
-    " чотирнадцять п'ятнадцять шістнадцять сімнадцять вісімнадцять дев'ятнадцять двадцять тридцять сорок п'ятдесят"
-    " шістдесят сімдесят вісімдесят дев'яносто сто тисяча",
-    "cs": "nula jeden/jedna/jedno dva/dvě tři čtyři pět šest sedm osm devět deset jedenáct dvanáct třináct čtrnáct"
-    " patnáct šestnáct sedmnáct osmnáct devatenáct dvacet třicet čtyřicet padesát šedesát sedmdesát osmdesát devadesát"
-    " sto tisíc",
+    "uk": "нуль один/одна/одне/одну два/дві три чотири п'ять шість сім вісім дев'ять десять одинадцять дванадцять"
+    " тринадцять чотирнадцять п'ятнадцять шістнадцять сімнадцять вісімнадцять дев'ятнадцять двадцять тридцять сорок"
+    " п'ятдесят шістдесят сімдесят вісімдесят дев'яносто сто тисяча",
+    "cs": "nula jeden/jedna/jedno/jednu dva/dvě tři čtyři pět šest sedm osm devět deset jedenáct dvanáct třináct"
+    " čtrnáct patnáct šestnáct sedmnáct osmnáct devatenáct dvacet třicet čtyřicet padesát šedesát sedmdesát"
+    " osmdesát devadesát sto tisíc",
     "el": "μηδέν ένα/ένας/μία/μια δύο/δυο τρία/τρεις τέσσερα/τέσσερις πέντε έξι επτά/εφτά οκτώ/οχτώ εννέα/εννιά δέκα"
     " έντεκα δώδεκα δεκατρία/δεκατρείς δεκατέσσερα/δεκατέσσερις δεκαπέντε δεκαέξι/δεκάξι δεκαεπτά/δεκαεφτά"
     " δεκαοκτώ/δεκαοχτώ δεκαεννέα/δεκαεννιά είκοσι τριάντα σαράντα πενήντα εξήντα εβδομήντα ογδόντα ενενήντα"
@@ -156,8 +156,8 @@ _MYRIADS = "万萬"
 CHARACTERS = f"[{''.join((*_CHARACTERS, *_CHARACTER_TENS))}{_MYRIADS}]{{1,12}}"  # the input of `in_characters`
 # Words for 1 that are also articles or pronouns, so that by themselves they are not numbers.
 ARTICLES = frozenset(
-    "one ein eins un une uno una um uma een en et ett jeden jedna jedno один одна одно одне bir một satu 하나 한 एक"
-    " واحد واحدة ένα ένας μία μια یک".split()
+    "one ein eins un une uno una um uma een en et ett jeden jedna jedno один одна одно одну одне jedną jednu bir một"
+    " satu 하나 한 एक واحد واحدة ένα ένας μία μια یک".split()
 )
 _SCRIPTS = (
     ("ja", lazy_pattern("[\u3040-\u30ff]")),

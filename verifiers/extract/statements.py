@@ -248,7 +248,8 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
     said = f"{leading} § {text[value.span[1] : clause[1]]}"
     if opposed(_without_shared(said, wanted), language):
         return Extraction(None, "unsure") if language != "en" else None  # English denials are examined elsewhere
-    if altered(text, clause, value.span, placed=placed, named=_names(text, value, wanted), question=wanted.sentence):
+    own_unit = value.kind in ("time", "duration") or _names(text, value, wanted)
+    if altered(text, clause, value.span, placed=placed, named=own_unit, question=wanted.sentence):
         return None
     after = text[value.span[1] : sentence[1]]
     led = text[clause[0] : value.span[0]]
