@@ -563,11 +563,10 @@ def _worded(text: str, prompt: str, gold: Answer) -> Extraction | None:
     The whole text is an answer in words ("all real numbers"), or begins with it ("Yes, they are parallel.").
     """
     start = after_thinking(text)
+    if start is not None and gold.kind == "truth":
+        return said_truth(text, start, len(text), prompt)
     if start is None or len(text) - start > 400:
         return None
-    if gold.kind == "truth":
-        said = said_truth(text, start, len(text), prompt)
-        return Extraction(said, "truth") if said is not None else None
     part = text[start:].strip(" \n\t*_.!。$")
     if not part or len(part) > _LONGEST_WORDED:
         return None
