@@ -36,6 +36,7 @@ from verifiers.extract.numerals import language_of
 from verifiers.extract.operands import result_of
 from verifiers.extract.quantities import Quantity, quantities
 from verifiers.extract.sentences import BEFORE_AND
+from verifiers.extract.shares import closing_share
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.statement_words import (
     ADJUNCT,
@@ -151,6 +152,10 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
         found = form.search(text, *sentence) if asks.search(wanted.sentence) else None
         if found is not None and not opposed(text[sentence[0] : found.start()], language) and not reports(part, wanted):
             return Extraction(found.span(1), "statement", said=" and ".join(found.groups()[1:]))
+    share = closing_share(text, sentence, language, wanted.sentence, fraction=wanted.fraction)
+    if share is not None and share.span is not None:
+        before_it = text[sentence[0] : share.span[0]]
+        return None if opposed(before_it, language) or reports(part, wanted) or supposes(part) else share
     option = _option(text, sentence, prompt, language)
     if option is not None:
         return Extraction(option, "statement")
