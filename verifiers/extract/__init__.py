@@ -43,11 +43,13 @@ _HASHES = lazy_pattern(r"####[ \t]*([^\n]*)")
 _SENTENCE = lazy_pattern(rf"({VALUE})\.\s+(?=[^\W\d])")
 # A short sentence that states a value: "He pays £12.", "15 litres fill 3 cans."
 _SAYS = lazy_pattern(
-    r"\s*(?:(?!Not?\b)[A-ZÀ-ÞА-Я][^\W\d_]*\s+[^\W\d_]{3,}|\d+\s[^\W\d_]{3,}\s[^\W\d_]{3,})[^\d\n.]{0,20}\s[$£€]?\d[^\n]{0,40}[.!]\s*$"
+    r"\s*(?:(?!Not?\b)[A-ZÀ-ÞА-Я][^\W\d_]*\s+[^\W\d_]{3,}"
+    r"|\d+\s[^\W\d_]{3,}\s[^\W\d_]{3,})[^\d\n.]{0,20}\s[$£€]?\d[^\n]{0,40}[.!]\s*$"
 )
 # Words that show that a denial leaves the answer open. Without them, it rules out one of several answers.
 _UNCERTAIN = lazy_pattern(
-    r"\b(?:certain|sure|clear|known?|reliable|trust\w*|uncertain|unclear|sicher|klar|bekannt|sûr|clair|segur[oa]|clar[oa]|sicur[oa]|chiar[oa])\b"
+    r"\b(?:certain|sure|clear|known?|reliable|trust\w*|uncertain|unclear|sicher|klar|bekannt|sûr|clair|segur[oa]"
+    r"|clar[oa]|sicur[oa]|chiar[oa])\b"
     r"|(?<!\w)(?:ясно|уверен\w*|известно)|确定|清楚|確か|확실",
     re.IGNORECASE,
 )

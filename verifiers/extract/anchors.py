@@ -34,7 +34,8 @@ _TABLE: dict[str, tuple[str, str]] = {
     ),
     "de": (
         "antwort|ergebnis|lösung|loesung|resultat|nullstelle",
-        rf"(?:antwort|ergebnis|l(?:ö|oe)sung(?:en|smenge)?|nullstellen?|resultat)\b{_GAP}(?:\bist\b|\bsind\b|\blaute[nt]\b"
+        rf"(?:antwort|ergebnis|l(?:ö|oe)sung(?:en|smenge)?|nullstellen?|resultat)\b{_GAP}(?:\bist\b|\bsind\b"
+        rf"|\blaute[nt]\b"
         rf"|\bbeträgt\b|:|="
         r"|\s(?=[-\d$\\(]))",
     ),
@@ -56,9 +57,12 @@ _TABLE: dict[str, tuple[str, str]] = {
     ),
     "nl": (
         "antwoord|resultaat|uitkomst|oplossing",
-        rf"\b(?:antwoord|resultaat|uitkomst|oplossing(?:en)?)\b{_GAP}(?:\bis\b|\bzijn\b|\bluidt\b|:|=)",
+        rf"\b(?:antwoord|resultaat|uitkomst|oplossing(?:en)?)\b{_GAP}(?:\bis\b|\bzijn\b|\bluidt\b|:|=|\s(?=[-\d$]))",
     ),
-    "scandinavian": ("svar|resultatet", rf"\b(?:svaret|svar|resultatet)\b{_GAP}(?:\bär\b|\ber\b|\bblir\b|:|=)"),
+    "scandinavian": (
+        "svar|resultatet",
+        rf"\b(?:svaret|svar|resultatet)\b{_GAP}(?:\bär\b|\ber\b|\bblir\b|:|=|\s(?=[-\d$]))",
+    ),
     "pl": (
         "odpowied|wynik|rozwiązani",
         rf"\b(?:odpowied[źz]\w*|wynik\w*|rozwiązani\w+)\b{_GAP}(?:\bto\b|\bjest\b|\bsą\b|\bwynosi\b|\bbrzmi\b|:|=)",
@@ -120,7 +124,8 @@ _TABLE: dict[str, tuple[str, str]] = {
     "th": ("คำตอบ|ตอบ", r"(?:คำตอบ|ตอบ)\s*(?:คือ|[:=])"),
 }
 WEAK = lazy_pattern(
-    r"results?|solutions?|options?|choices?|nullstell|racines|ra[íi][cz]es|oplossing|ergebnis|resultat|lösung|loesung|r[ée]sultat|resultado|soluci"
+    r"results?|solutions?|options?|choices?|nullstell|racines|ra[íi][cz]es|oplossing|ergebnis|resultat|lösung"
+    r"|loesung|r[ée]sultat|resultado|soluci"
     r"|solu[çc]|risultat|soluzion|resultaat|uitkomst|wynik|rozwi|výsl"
     r"|sonuç|çözüm|kök|hasil|solusi|nghiệm|kết quả|rezultat|eredmény|tulos|αποτ|результат|корн|решени|结果|結果|解|根"
     r"|値"

@@ -46,10 +46,13 @@ _REASONING = lazy_pattern(
 )
 # The aside has words only, and none that change the value before it.
 _WORDS_ALONE = (
-    r"(?![^()]{0,130}\b(?:and|or|plus|minus|negative|times|over|squared|cubed|percent|degrees?|mod|modulo|base|binary|half|dozen"
+    r"(?![^()]{0,130}\b(?:and|or|plus|minus|negative|times|over|squared|cubed|percent|degrees?|mod|modulo|base"
+    r"|binary|half|dozen"
     r"|score|hundred|thousand|million|billion|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty"
-    r"|each|per|not|no|\w+n['’]t|twice|thrice|doubled?|triple|still|need\w*|rest|add\w*|subtract\w*|remain\w*|before|after"
-    r"|excluding|including|without|parts?|first|second|third|last|next|step|if|unless|only|just|m[aáií]n?[xní]\w*im\w*|aprox\w*|approx\w*|м[аи][кн]\w*имум)\b)"
+    r"|each|per|not|no|\w+n['’]t|twice|thrice|doubled?|triple|still|need\w*|rest|add\w*|subtract\w*|remain\w*"
+    r"|before|after"
+    r"|excluding|including|without|parts?|first|second|third|last|next|step|if|unless|only|just"
+    r"|m[aáií]n?[xní]\w*im\w*|aprox\w*|approx\w*|м[аи][кн]\w*имум)\b)"
 )
 # Asides after a comma or in brackets that are not part of the value; `not_understood` checks them.
 _ASIDE = lazy_pattern(
@@ -120,7 +123,8 @@ _OTHERS_SAY_ELSE = lazy_pattern(
     r"|утвержда(?:ет|ют)|счита(?:ет|ют)|дума(?:ет|ют)|сказала?|сказали))(?!\w)"
     r"|(?:有人|有些人|有的人|有同学|有的?同学|有学生|学生|同学|老师|朋友|很多人|许多人|不少人|人们|大家"
     r"|别人|他们?|她们?|小[\u4e00-\u9fff])"
-    r"[^，。,；]{0,3}(?:说|說|认为|認為|觉得|覺得|声称|以为|猜)|(?:有人|有些人|别人|同学|朋友|老师|他们?|她们?)[^，。,；]{0,3}$|据说|據說|传说|听说|聽說"
+    r"[^，。,；]{0,3}(?:说|說|认为|認為|觉得|覺得|声称|以为|猜)|(?:有人|有些人|别人|同学|朋友|老师|他们?"
+    r"|她们?)[^，。,；]{0,3}$|据说|據說|传说|听说|聽說"
     r"|(?:يقول|يدعي|يزعم|يعتقد|يظن|قال|يقال)|(?:कुछ लोग|कोई|लोग) (?:कहते|कहता|मानते)",
     re.IGNORECASE,
 )
@@ -160,6 +164,7 @@ _SEPARATED = lazy_pattern(
     r"|[^\w\n.]|[\d_]|\.(?=\d))+"
     r"(?=\.?[*_`]*\s*(?:\n|$))"
 )
+_VALUE = lazy_pattern(VALUE)
 _LONGEST_LIST = 200  # characters
 _OPENING = " \t\n*_`:：>=，、"
 _TAIL = lazy_pattern(r"\s*(?:,|or\b|and\b|\$|\\text|[a-zA-Z%°]|[^\x00-\x7f])")
@@ -179,6 +184,10 @@ def announced(text: str, start: int) -> Extraction | None:
         if (starts_negated(head) and not says_no_solution(text[slice(*span)])) or not (
             _says_plainly(sentence) or _states(sentence)
         ):
+            denied = True
+            continue
+        value = _VALUE.match(text, *span) if match is not matches[-1] else None
+        if value is not None and denied_after(text, value.end(), span[1]):  # "Cevap 14 değil, ..."
             denied = True
             continue
         tail = text[span[1] : span[1] + 3]

@@ -33,17 +33,22 @@ _BESIDE = frozenset(
     " tiene tienen hay quedan queda le les se hay tem há restam ficam ha hanno ci le restano sono si всего у в".split()
 )
 _MONEY = lazy_pattern(
-    r"[$€£¥₹]|\b(?:dollars?|euros?|cents?|pounds?|rupees?|money|costs?|price[sd]?|pay|paid|earn\w*|spen[dt]\w*|charge\w*|bill|profit"
-    r"|budget|salary|wages?|change|savings?|save[sd]?|tips?|tax\w*|fares?|fees?|owe[sd]?|kost\w*|preis\w*|bezahl\w*|verdien\w*"
-    r"|geld|wechselgeld|coût\w*|prix|pa[iy]e\w*|gagn\w*|dépens\w*|argent|cuesta\w*|precio|pag\w+|gan\w+|dinero|gast\w+|cust\w+|preço"
-    r"|dinheiro|troco|cost\w+|prezzo|guadagn\w*|soldi|spende\w*)\b|(?<!\w)(?:руб\w*|стоит|стоимость|цена|заплат\w*|денег)"
+    r"[$€£¥₹]|\b(?:dollars?|euros?|cents?|pounds?|rupees?|money|costs?|price[sd]?|pay|paid|earn\w*|spen[dt]\w*"
+    r"|charge\w*|bill|profit"
+    r"|budget|salary|wages?|change|savings?|save[sd]?|tips?|tax\w*|fares?|fees?|owe[sd]?|kost\w*|preis\w*|bezahl\w*"
+    r"|verdien\w*"
+    r"|geld|wechselgeld|coût\w*|prix|pa[iy]e\w*|gagn\w*|dépens\w*|argent|cuesta\w*|precio|pag\w+|gan\w+|dinero"
+    r"|gast\w+|cust\w+|preço"
+    r"|dinheiro|troco|cost\w+|prezzo|guadagn\w*|soldi|spende\w*)\b|(?<!\w)(?:руб\w*|стоит|стоимость|цена|заплат\w*"
+    r"|денег)"
     r"|元|円|いくら|代金|原?价|多少钱|원|얼마|ريال|رुप",
     re.IGNORECASE,
 )
 _MEASURED = lazy_pattern(
     r"\bhow (?:long|tall|high|far|wide|deep|large|heavy|fast|old|big|thick|warm|cold|hot)(?:er)?\b"
     r"|\bhow much (?:long|tall|high|wid|deep|larg|heavi|fast|old|bigg|thick)\w*"
-    r"|\b(?:length|height|width|depth|distance|area|volume|weight|mass|speed|perimeter|angle|temperature|circumference)\b"
+    r"|\b(?:length|height|width|depth|distance|area|volume|weight|mass|speed|perimeter|angle|temperature"
+    r"|circumference)\b"
     r"|\bwie (?:lang|hoch|weit|breit|tief|groß|schwer|schnell|alt|warm)\w*|\bum wie viel\w*",
     re.IGNORECASE,
 )
@@ -59,7 +64,8 @@ _PERCENT = lazy_pattern(
     re.IGNORECASE,
 )
 _CURRENCY = lazy_pattern(
-    r"[$€£¥₹]|\s?(?:dollars?|euros?|cents?|pounds?|rupees?|reales|reais|pesos?|rubles?|руб\w*)(?!\w)|\s?[元円块원]|\s?Ft\b|\s?ريال",
+    r"[$€£¥₹]|\s?(?:dollars?|euros?|cents?|pounds?|rupees?|reales|reais|pesos?|rubles?|руб\w*)(?!\w)|\s?[元円块원]"
+    r"|\s?Ft\b|\s?ريال",
     re.IGNORECASE,
 )
 _AN_AMOUNT = lazy_pattern(r"\bhow much|wie ?viel\b|combien|cu[aá]nto|quanto|сколько|多少|いくら|얼마", re.IGNORECASE)

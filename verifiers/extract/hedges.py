@@ -18,9 +18,10 @@ COMPARES = lazy_pattern(
         r"|bình phương|căn|kurang|lebih|mniej\w*|więcej|większ\w*|minder|meer|groter|helft|less|more|greater"
         r"|fewer|larger|smaller|least|most|under|over|below|above|between|within|кратн\w+|кратен|делится|почти"
     )
-    + r"|小于|大于|少于|多于|超过|超過|至少|至多|不到|以上|以下|以内|以內|一半|半分|約数|倍|平方|立方|根号|より|未満"
+    + r"|小于|大于|少于|多于|超过|超過|至少|至多|不到|以上|以下|以内|以內|一半|半分|約数|倍"
+    r"|(?:平方|立方)(?!厘米|分米|毫米|公?里|千米|米|公尺|メートル|センチ|キロ|[ckdm]?m)|根号|より|未満"
     r"|二乗|三乗|半分|割り切|整除|나누어|左右|前后|接近|将近|くらい|ぐらい|程度|近い|에 가까|에 가깝|정도|가량"
-    r"|보다|이상|이하|미만|초과|절반|배수|제곱|से कम|से अधिक|आधा|वर्ग",
+    r"|보다|이상|이하|미만|초과|절반|배수|제곱(?!미터|센티|킬로|㎝|cm|m)|से कम|से अधिक|आधा|वर्ग",
     re.IGNORECASE,
 )
 CONTRAST = lazy_pattern(

@@ -11,10 +11,10 @@ from verifiers.lazy_pattern import lazy_pattern
 _LOOK = 200  # characters of a calculation that are read
 _NAMED = r"(?:\s?/?(?<![\w'’])[^\W\d_][\w'’]*+(?:-[^\W\d_]+)*+|\s?\\?%)*+"  # the words of a quantity
 _SIGN = r"\s?[-–−+*/×÷·]\s?"
-_NUMBER = r"[$€£¥]?\d[\d.,]*"
+_NUMBER = r"\(?[-−]?[$€£¥]?\d[\d.,]*\)?"
 _AN_OPERAND = lazy_pattern(rf"{_NAMED}(?:{_SIGN}{_NUMBER}{_NAMED})+\s?=")
-_THE_LAST = lazy_pattern(rf"{_NAMED}\s?=")
-_BEFORE_IT = lazy_pattern(rf"\d{_NAMED}{_SIGN}[$€£¥]?$")
+_THE_LAST = lazy_pattern(rf"\)?{_NAMED}\s?=")
+_BEFORE_IT = lazy_pattern(rf"\d{_NAMED}{_SIGN}\(?[-−]?[$€£¥]?$")
 
 
 def result_of(text: str, extraction: Extraction) -> Extraction:

@@ -124,7 +124,8 @@ _SOMEBODY = (
     r"|voisine?|père|mère|quelqu['’]un"
     r"|hermano|hermana|amig[oa]s?|vecin[oa]|padre|madre|alguien|irmão|irmã|vizinh[oa]|pai|mãe|alguém"
     r"|fratello|sorella|amic[oa]|vicin[oa]"
-    r"|qualcuno)\b|(?<!\w)(?:брат\w*|сестр\w*|сосед\w*|кто-то)|哥哥|弟弟|姐姐|妹妹|朋友|别人|有人|兄が|姉が|弟が|妹が|友達|誰か|친구|동생|누나"
+    r"|qualcuno)\b|(?<!\w)(?:брат\w*|сестр\w*|сосед\w*|кто-то)|哥哥|弟弟|姐姐|妹妹|朋友|别人|有人|兄が|姉が|弟が"
+    r"|妹が|友達|誰か|친구|동생|누나"
     r"|누군가|(?<!\w)(?:أخته|أخوه|صديق\w*)"
 )
 SOMEBODY = Gated(_SOMEBODY, re.IGNORECASE)
@@ -219,7 +220,8 @@ REPORTS = Gated(
     r"|λέει|λένε|είπε|νομίζ\w+|πιστεύ\w+|ισχυρίζ\w+|σύμφωνα|φαίνεται|گفت\w*|فکر|ادعا|ظاهرا"
     r"|diyor|dedi|söylüyor|sanıyor|düşünüyor|nói|cho rằng|nghĩ|katanya|bilang|mengira|menurut"
     r"|говор\w+|сказал\w*|счита\w+|дума\w+|утвержда\w+|якобы|кажется|вроде|по словам|сначала)\b"
-    r"|说|說|认为|認為|觉得|覺得|据|以为|假设(?!全)|假設(?!全)|如果|言っ|言う|思っ|思う|らしい|そうです|と仮定|もし|말했|말하"
+    r"|说|說|认为|認為|觉得|覺得|据|以为|假设(?!全)|假設(?!全)|如果|言っ|言う|思っ|思う|らしい|そうです|と仮定|もし"
+    r"|말했|말하"
     r"|생각|만약|라고"
     r"|قال|يقول|يظن|يعتقد|لو|कहा|कहता|सोच|मान लो|अगर|यदि",
     re.IGNORECASE,
@@ -240,7 +242,8 @@ STARTS = lazy_pattern(
     r"|compute|calculate|determine|guess|hint|attempt|draft|zuerst|zunächst|aufgabe|frage|schritt"
     r"|d['’]abord|question|étape|exercice|primero|problema|paso|pregunta|ejercicio|primeiro|passo|pergunta|exercício"
     r"|prima|domanda|esercizio|сначала|задача|вопрос|шаг|ilk önce|soru|bài|câu|soal)\b(?! (?:the )?(?:number|of)\b)"
-    r"|\W*(?:第(?![一二三四五六七八九十\d]+[天年次周月])|首先|先|问题|題|题|まず|問|최초|먼저|문제|أولا|السؤال|पहले|प्रश्न)",
+    r"|\W*(?:第(?![一二三四五六七八九十\d]+[天年次周月])|首先|先|问题|題|题|まず|問|최초|먼저|문제|أولا|السؤال|पहले"
+    r"|प्रश्न)",
     re.IGNORECASE,
 )
 OPPOSED = Gated(
@@ -256,7 +259,8 @@ OPPOSED = Gated(
     r"|değil\w*|yok\w*|belki|yaklaşık|neredeyse|veya|không|có lẽ|khoảng|gần|hoặc|tidak|bukan|mungkin|sekitar"
     r"|майже|приблизно|близько|ні|немає?|чи|або|може|можливо|мабуть|asi|přibližně|zhruba|téměř|nebo|možná|snad"
     r"|není|nejsou|ne(?:m[áěí]|byl|bud|zbý|zůst|sto|plat|zaplat|dost|koup|potřeb|trv|vyjd|ujed)\w*|nelze|nikdy"
-    r"|δεν|μη|ούτε|όχι|μήπως|ίσως|περίπου|σχεδόν|αλλά|نه|ن(?:دار|می|یست|بود|شد|ماند|کرد|خر)\w*|حدود|تقریبا|شاید|یا|اما|ولی"
+    r"|δεν|μη|ούτε|όχι|μήπως|ίσως|περίπου|σχεδόν|αλλά|نه|ن(?:دار|می|یست|بود|شد|ماند|کرد|خر)\w*|حدود|تقریبا|شاید|یا"
+    r"|اما|ولی"
     r"|hampir|atau|eller|lub|albo|maar|men|ale|tetapi|tapi|ama|fakat|nhưng|yoksa)\b"
     r"|(?<![^\W\d_])(?:не|нет|почти|примерно|около|ли|بل|ليس|ليست|لم|لن|لا|حوالي|تقريبا|ربما|أو|नहीं|शायद|लगभग|या"
     r"|करीब)(?![^\W\d_])"
@@ -397,7 +401,8 @@ AFTER_TIME = lazy_pattern(
 )
 # A separate clause that says what is left: ", 还剩下", "; there remain".
 LEFT_OVER = lazy_pattern(
-    r"[,;，；、][^,;，；、]{0,40}(?:剩下?|余下|残りは|남은|\b(?:left|leaves?|leaving|remains?|remaining|bleiben|bleibt|reste(?:nt)?"
+    r"[,;，；、][^,;，；、]{0,40}(?:剩下?|余下|残りは|남은|\b(?:left|leaves?|leaving|remains?|remaining|bleiben"
+    r"|bleibt|reste(?:nt)?"
     r"|queda[n]?|resta[n]?|rimangono|restano)\b|(?<!\w)оста[лён]\w+)[^\d,;]{0,20}$",
     re.IGNORECASE,
 )

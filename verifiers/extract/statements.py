@@ -102,6 +102,7 @@ from verifiers.extract.statement_words import (
     WORD,
     behind_denial,
 )
+from verifiers.extract.truths import asks_for_truth
 from verifiers.extract.turns import CORRECTION
 from verifiers.extract.understood import CONDITIONAL
 from verifiers.extract.wordings import says_no_solution
@@ -180,8 +181,10 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
     if endless is not None and not NOT.search(part) and not unsure(part):
         return Extraction(endless.span(), "statement")
     truth = TRUTH.match(text, *sentence) if len(sentences) > 1 else None
-    if truth is not None:
+    if truth is not None and (not prompt or asks_for_truth(prompt)):
         return Extraction((truth.start(1), sentence[1]), "statement")
+    sentence = (truth.end() + 1, sentence[1]) if truth else sentence  # "So yes, the price was $250."
+    part = text[slice(*sentence)]
     name = named(text, sentence, prompt, language)
     if name is not None:
         return Extraction(name, "statement")
@@ -269,13 +272,15 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
         return None
     if sentence[1] == end and not _ended(part) and len(WORD.findall(after)) > 3:
         return None  # the sentence was cut off
-    if _said_otherwise(text, sentences[:-1], whole, value, language):
+    corrected = max((at for at, span in enumerate(sentences[:-1], 1) if CORRECTION.search(text, *span)), default=0)
+    earlier = sentences[corrected:-1]
+    if _said_otherwise(text, earlier, whole, value, language):
         return Extraction(None, "unsure")
     calculated = "=" in text[max(sentence[0], value.span[0] - _OPERATION) : value.span[0]]
     if (
         prompt
         and not (calculated or SO.search(part))
-        and _answered_before(text, sentences[:-1], whole, value, language, wanted, asked)
+        and _answered_before(text, earlier, whole, value, language, wanted, asked)
     ):
         return Extraction(None, "unsure")
     known = _values([*asked, *before, *inside], value)
@@ -718,7 +723,8 @@ _ASKS_RATIO = lazy_pattern(
 _RATIO = lazy_pattern(r"(?<![\w.,:])(\d{1,6} (?:to|zu|à|a|para|tot|till|do|к) \d{1,6})[\s.!*]*$", re.IGNORECASE)
 _ONLY_IS = lazy_pattern(r"\s*(?:is|equals|ist|est|es|é|è|jest|är|равно|равен)\s*", re.IGNORECASE)
 _ASKS_BETWEEN = lazy_pattern(
-    r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)\b|(?<!\w)(?:между|між|बीच|بین|بين)(?!\w)"
+    r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)\b|(?<!\w)(?:между|між|बीच|بین"
+    r"|بين)(?!\w)"
     r"|之间|之間|の間|사이|arasında|μεταξύ",
     re.IGNORECASE,
 )
@@ -729,7 +735,8 @@ _BETWEEN = lazy_pattern(
     re.IGNORECASE,
 )
 _ASKS_POINT = lazy_pattern(
-    r"\b(?:points?|coordinates?|vertex|midpoint|meet|intersect\w*|cross|punkt\w*|koordinaten|scheitel\w*|schneide\w*|sommet"
+    r"\b(?:points?|coordinates?|vertex|midpoint|meet|intersect\w*|cross|punkt\w*|koordinaten|scheitel\w*"
+    r"|schneide\w*|sommet"
     r"|coordonnées|milieu|puntos?|vértice|coordenadas|ponto|punto|coordinate|vertice)\b"
     r"|(?<!\w)(?:точк\w*|координат\w*|вершин\w*)|点|坐标|座標|頂点|좌표",
     re.IGNORECASE,

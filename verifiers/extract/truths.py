@@ -145,10 +145,16 @@ def said_truth(text: str, start: int, end: int, prompt: str) -> Extraction | Non
     return _stated(text, start, end, prompt)
 
 
+def asks_for_truth(prompt: str) -> bool:
+    """Returns whether a question asks for yes or no."""
+    asked = question_of(prompt)
+    return _ASKS.match(asked) is not None and _ALTERNATIVES.search(_ASKS.sub(" ", asked, count=1)) is None
+
+
 def _stated(text: str, start: int, end: int, prompt: str) -> Extraction | None:
     """Returns the last sentence if it states or denies what the question asks, in the question's words, or None."""
     asked = question_of(prompt)
-    if not _ASKS.match(asked) or _ALTERNATIVES.search(_ASKS.sub(" ", asked, count=1)):
+    if not asks_for_truth(prompt):
         return None
     language = language_of(f"{prompt[-400:]} {text[max(start, end - 400) : end]}")
     ends = [start, *(stop.end() for stop in STOP.finditer(text, start, end)), end]
