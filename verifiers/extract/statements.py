@@ -30,13 +30,13 @@ from verifiers.extract.asked import (
 )
 from verifiers.extract.claims import named
 from verifiers.extract.clauses import begins_clause, main_clause, objection, opposed, reason_of, reports, supposes
+from verifiers.extract.closings import closing_list, closing_share
 from verifiers.extract.conclusions import OPTION_LABEL, altered, concludes, unsure
 from verifiers.extract.contrasts import contrast, explains
 from verifiers.extract.numerals import language_of
 from verifiers.extract.operands import result_of
 from verifiers.extract.quantities import Quantity, quantities
 from verifiers.extract.sentences import BEFORE_AND
-from verifiers.extract.shares import closing_share
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.statement_words import (
     ADJUNCT,
@@ -153,10 +153,18 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
         found = form.search(text, *sentence) if asks.search(wanted.sentence) else None
         if found is not None and not opposed(text[sentence[0] : found.start()], language) and not reports(part, wanted):
             return Extraction(found.span(1), "statement", said=" and ".join(found.groups()[1:]))
-    share = closing_share(text, sentence, language, wanted.sentence, fraction=wanted.fraction)
-    if share is not None and share.span is not None:
-        before_it = text[sentence[0] : share.span[0]]
-        return None if opposed(before_it, language) or reports(part, wanted) or supposes(part) else share
+    whole_form = closing_share(text, sentence, language, wanted.sentence, fraction=wanted.fraction) or closing_list(
+        text, sentence, language, wanted.sentence
+    )
+    if whole_form is not None and whole_form.span is not None:
+        led = text[main_clause(text, sentence, language)[0][0] : whole_form.span[0]]
+        if opposed(led, language) or reports(part, wanted) or supposes(part) or UNREAL.search(led):
+            return Extraction(None, "unsure")
+        lists = [(closing_list(text, span, language, wanted.sentence), span) for span in sentences[:-1]]
+        differs = any(
+            found and found.said != whole_form.said and not CORRECTION.search(text, *span) for found, span in lists
+        )
+        return Extraction(None, "unsure") if differs else whole_form
     option = _option(text, sentence, prompt, language)
     if option is not None:
         return Extraction(option, "statement")
