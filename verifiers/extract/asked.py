@@ -64,7 +64,7 @@ _PERCENT = lazy_pattern(
     re.IGNORECASE,
 )
 _CURRENCY = lazy_pattern(
-    r"[$€£¥₹]|\s?(?:dollars?|euros?|cents?|pounds?|rupees?|reales|reais|pesos?|rubles?|руб\w*)(?!\w)|\s?[元円块원]"
+    r"\s?[$€£¥₹]|\s?(?:dollars?|euros?|cents?|pounds?|rupees?|reales|reais|pesos?|rubles?|руб\w*)(?!\w)|\s?[元円块원]"
     r"|\s?Ft\b|\s?ريال",
     re.IGNORECASE,
 )
@@ -169,7 +169,8 @@ def says_other(text: str, asked: Asked, quantity: Quantity) -> bool:
     if quantity.kind in ("time", "ratio") or text[quantity.span[0]] in "$€£¥₹" or text[end - 1] == "%":
         return True
     if quantity.value is not None and quantity.value.denominator > 1 and not quantity.said.strip("0123456789/"):
-        return bool(asked.things) or asked.percent  # a fraction of something
+        in_words = quantity.kind == "word" or "/" in text[slice(*quantity.span)]
+        return bool(asked.things) or asked.percent or (asked.money and in_words)  # a fraction of something
     if named is None or len(named[0]) < 3 or named[0].lower() in _BESIDE or named[0].lower() in _NO_THINGS:
         return False
     return bool(asked.things) or asked.money

@@ -271,7 +271,7 @@ OPPOSED = Gated(
 )
 # The languages of UNSAFE. Each has the words of UNSAFE that belong to other languages and are harmless in it.
 HARMFUL_IN = {
-    "en": {"fast", "tal", "ob", "non", "ma", "mas", "si"}, "de": set(), "fr": {"ne", "ma", "si"}, "es": {"si"},
+    "en": {"fast", "tal", "ob", "non", "ma", "mas", "si", "falls"}, "de": set(), "fr": {"ne", "ma", "si"}, "es": {"si"},
     "pt": {"no", "se", "ne", "mais"}, "it": {"ne"}, "ru": set(), "ar": set(), "zh": set(), "ja": set(),
     "ko": set(), "hi": set(),
 }  # fmt: skip
@@ -357,7 +357,9 @@ NEARLY = Gated(
 BY_DOING = lazy_pattern(
     r"\W*(?:(?:if|when|once) (?:we|you|one)|wenn (?:man|wir)|si (?:on|nous|se)|se (?:si|\w+amos)|als (?:je|we|men)"
     r"|om (?:man|vi)|если|since|because|as|given that|weil|da|puisque|comme|como|siccome|poiché|так как|поскольку"
-    r"|by|after|using|from|with|[a-z]{3,12}ing)\b"
+    r"|by|after|using|from|with|[a-z]{3,12}ing|[^\W\d_]{2,12}(?:ando|endo|indo)|en [^\W\d_]{2,12}ant|разделив"
+    r"|умножив|сложив|вычтя"
+    r"|(?:teilt|dividiert|multipliziert|addiert|rechnet|zieht) man)\b"
     r"[^,]{1,200},",
     re.IGNORECASE,
 )

@@ -246,7 +246,7 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
     placed = placed or _as_asked(text, clause, value, prompt)
     if wanted.fraction and _said_of_another(text[value.span[1] : sentence[1]], wanted):
         return None
-    placed = placed or (language == "pl" and text.endswith("to ", clause[0], value.span[0]))  # "that is" in Polish
+    placed = placed or text.endswith(_THAT_IS.get(language, "\n"), clause[0], value.span[0])
     other = SOMEBODY.search(text, _said_of(text, sentence, value)[0], value.span[0])
     if other and prompt and other[0].lower() not in prompt.lower():
         return Extraction(None, "unsure")
@@ -287,7 +287,7 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
     calculated = "=" in text[max(sentence[0], value.span[0] - _OPERATION) : value.span[0]]
     if (
         prompt
-        and not (calculated or SO.search(part))
+        and not (calculated or SO.search(part) or BY_DOING.match(part))
         and _answered_before(text, earlier, whole, value, language, wanted, asked)
     ):
         return Extraction(None, "unsure")
@@ -603,7 +603,7 @@ def _answered_before(
     own = shared_with(wanted.sentence, text[slice(*sentence)])
     given = {quantity.key for quantity in asked}
     known = [quantity.value for quantity in asked if quantity.value is not None]
-    is_other = says_other(text, wanted, value)
+    is_other, is_wanted = says_other(text, wanted, value), wanted.is_wanted(text, value)
     for span in earlier[-_MOST_EXPLAINING:]:
         part = text[slice(*span)]
         shared = shared_with(wanted.sentence, part)
@@ -615,6 +615,8 @@ def _answered_before(
             and (is_other or not says_other(text, wanted, quantity))
         ]  # fmt: skip
         if len({quantity.key for quantity in new}) != 1 or new[0].key == value.key or new[0].kind in _MATHS:
+            continue
+        if is_wanted and not wanted.is_wanted(text, new[0]):
             continue
         if len(shared) > len(own) or not _is_a_step(new[0].value, value.value, known):
             return True
@@ -712,6 +714,7 @@ _WHICH = lazy_pattern(
     r"",
     re.IGNORECASE,
 )
+_THAT_IS = {"pl": "to ", "es": "da "}  # which precede arguments in other languages
 _BY = lazy_pattern(r"\bby\s+\W*$", re.IGNORECASE)
 # "5/8 is the larger of the two"
 _RANKED = lazy_pattern(
