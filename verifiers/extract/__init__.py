@@ -9,7 +9,7 @@ from verifiers.extract.announcements import PRAISE, announced, without_aside
 from verifiers.extract.blanks import original, squeezed
 from verifiers.extract.boxes import boxed
 from verifiers.extract.choices import chosen
-from verifiers.extract.conclusions import sole_value, turned, unannounced
+from verifiers.extract.conclusions import closing_expression, sole_value, turned, unannounced
 from verifiers.extract.contrasts import may_contrast
 from verifiers.extract.denials import denied_after, replaced
 from verifiers.extract.echo import repeats_prompt
@@ -123,6 +123,9 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
         short = short and not _SAYS.match(text, start, end)
         if prompt is None or short or found.source in ("anchor", "code", "options"):
             return found
+        expression = closing_expression(text, start, end) if found.source != "whole" else None
+        if expression is not None:
+            return Extraction(expression, "maths")
         return stated(text, start, end, prompt) or with_unit(text, end, found)
     if found.source == "negated" and prompt is not None:
         later = stated(text, start, end, prompt)

@@ -44,12 +44,14 @@ _TABLE: dict[str, tuple[str, str]] = {
         rf"\b(?:r[ée]ponses?|r[ée]sultats?|solutions?|racines)\b{_GAP}(?:\best\b|\bsont\b|\bvaut\b|:|=)",
     ),
     "es": (
-        "respuesta|resultado|solución|solucion|soluciones|raíces",
-        rf"\b(?:respuestas?|resultados?|soluci[óo]n(?:es)?|raíces)\b{_GAP}(?:\bes\b|\bson\b|\bsería\b|:|=)",
+        "respuesta|resultado|solución|solucion|soluciones|raíces|opción corr|alternativa corr",
+        rf"\b(?:(?:alternativa|opción) correcta\s*(?:es|:)|respuestas?|resultados?|soluci[óo]n(?:es)?"
+        rf"|raíces)\b{_GAP}(?:\bes\b|\bson\b|\bsería\b|:|=)",
     ),
     "pt": (
-        "resposta|resultado|solução|soluções|gabarito|raízes",
-        rf"\b(?:respostas?|resultados?|solução|soluções|gabarito|raízes)\b{_GAP}(?:\bé\b|\bsão\b|\bseria\b|:|=)",
+        "resposta|resultado|solução|soluções|gabarito|raízes|alternativa corr|opção corr",
+        rf"\b(?:(?:alternativa|opção) correta\s*(?:é|:)|respostas?|resultados?|solução|soluções|gabarito"
+        rf"|raízes)\b{_GAP}(?:\bé\b|\bsão\b|\bseria\b|:|=)",
     ),
     "it": (
         "risposta|risposte|risultato|risultati|soluzion",
@@ -97,7 +99,7 @@ _TABLE: dict[str, tuple[str, str]] = {
         r"|(?=[\d$\\（(]))"
         r"|答\s*[:：]|(?:正确|正確)?[选選](?:项|項)\s*(?:是|为|為|[:：])|[结結]果\s*(?:就)?(?:是|为|為|等于"
         r"|等於|[:：＝=])|[解根](?:是|为|為)|解集\s*(?:是|为|為)"
-        r"|(?<!不)(?<!不应)(?<!不能)[选選](?:项|項|择|擇)?\s*[:：]?\s*(?=[（(]?\s*\$?\s*[A-J]))",
+        r"|(?<!不)(?<!不应)(?<!不能)[选選](?:项|項|择|擇)?\s*[:：]?[\s*_]*(?=[（(]?\s*\$?\s*[A-J]))",
     ),
     "ja": (
         "答え|答は|正解|解答|求める|結果は|解は",

@@ -124,12 +124,12 @@ def opposed(clause: str, language: str) -> bool:
 
 # "Four tickets would set you back 34 dollars.": a polite statement, unless a condition is in the sentence.
 _PRICED = lazy_pattern(
-    r"\bwould (?=(?:\w+ )?(?:set (?:\w+ )?back|cost|come (?:out )?(?:to|at)|be paying|total|amount to|add up to"
-    r"|bring|need|take|make)\b)",
+    r"\bwould (?=(?:\w+ )?(?:set (?:\w+ )?back|cost|come (?:out )?(?:to|at)|be paying|total|amount to|add up to)\b)",
     re.IGNORECASE,
 )
 _UNREAL_PRICE = lazy_pattern(
-    r"\b(?:if|without|had|were|unless|otherwise|normally|usually|instead|originally|before|but|then|twice|another|other|next)\b",
+    r"\b(?:if|without|had|were|unless|otherwise|normally|usually|instead|originally|before|but|then|twice|another"
+    r"|other|next)\b",
     re.IGNORECASE,
 )
 

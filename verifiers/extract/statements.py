@@ -34,7 +34,7 @@ from verifiers.extract.closings import closing_list, closing_share
 from verifiers.extract.conclusions import OPTION_LABEL, altered, concludes, unsure
 from verifiers.extract.contrasts import contrast, explains
 from verifiers.extract.numerals import language_of
-from verifiers.extract.operands import result_of
+from verifiers.extract.operands import result_of, total_of
 from verifiers.extract.quantities import Quantity, quantities
 from verifiers.extract.sentences import BEFORE_AND
 from verifiers.extract.spans import Extraction, Span
@@ -464,21 +464,7 @@ def _is_equation(part: str) -> bool:
     chain = CHAIN.search(part) if led and len(part) < 160 else None
     if chain is None or any(char.isdigit() for char in part[: chain.start()] + part[chain.end() :]):
         return False
-    return not (OPPOSED.search(part) or unsure(part)) and _total(chain[1]) == Fraction(chain[2])
-
-
-def _total(calculation: str) -> Fraction | None:
-    """Returns the value of numbers with operators between them, products first, or None for a division by 0."""
-    total = Fraction(0)
-    for sign, product in re.findall(r"(^|[-+−–])([^-+−–]+)", calculation.replace(" ", "")):
-        factors = re.findall(r"(^|[·*×x/÷])([\d.]+)", product)
-        value = Fraction(1)
-        for operator, number in factors:
-            if operator in ("/", "÷") and not Fraction(number):
-                return None
-            value = value / Fraction(number) if operator in ("/", "÷") else value * Fraction(number)
-        total += -value if sign in ("-", "−", "–") else value
-    return total
+    return not (OPPOSED.search(part) or unsure(part)) and total_of(chain[1]) == Fraction(chain[2])
 
 
 def _is_reason(part: str, language: str) -> bool:
