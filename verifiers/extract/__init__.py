@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from verifiers.extract.anchors import anchors
 from verifiers.extract.announcements import PRAISE, announced, without_aside
@@ -18,7 +19,7 @@ from verifiers.extract.retractions import instead, plain_tail, retracted
 from verifiers.extract.spans import Extraction, Span, after_thinking, closing_brace, ending
 from verifiers.extract.statement_words import STOP
 from verifiers.extract.statements import begins_with_so, stated, with_unit
-from verifiers.extract.turns import CORRECTION
+from verifiers.extract.turns import CONCLUSION, CORRECTION
 from verifiers.extract.words import VALUE, WORD
 from verifiers.lazy_pattern import lazy_pattern
 
@@ -138,6 +139,9 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
     if text[found.span[1] :].strip(" .*$\n"):
         later = unannounced(text, start, end)
         if later.span is not None and later.source != "whole" and later.span[0] > found.span[1]:
+            offered = any(low <= later.span[0] < high for low, high in found.others)
+            if offered and not CONCLUSION.search(text, found.span[1], later.span[0]):
+                return replace(later, others=(found.span,))  # "The result is 16. The number is 17."
             return later
     return Extraction(found.span, "anchor", found.others)
 

@@ -6,6 +6,7 @@ import re
 
 from verifiers.extract.anchors import WEAK, Anchor, anchors
 from verifiers.extract.denials import SAYING, denied_after, free_of_negation, negated, not_final, starts_negated
+from verifiers.extract.gates import Gated
 from verifiers.extract.hedges import COMPARES, CONTRAST, CONTRAST_AFTER
 from verifiers.extract.retractions import instead, plain_tail, retracted
 from verifiers.extract.sentences import MATHS, sentence_ends, sentence_start
@@ -134,6 +135,16 @@ _SAID_AFTER = lazy_pattern(
     r"|という(?:主張|意見|説|のは)"
     r"|(?:이라|라)고\s*(?:한다|하지만|하는\s*(?:사람|것)|말하|주장|생각하는)|(?:이라|라)는\s*(?:말|주장|의견|사람)"
 )
+_MISTAKE = Gated(
+    r"\b(?:common|typical|frequent|usual|classic|easy|tempting) (?:mistakes?|errors?|pitfalls?|traps?)\b[^.!?\n]*$"
+    r"|\b(?:häufige[rn]?|typische[rn]?)"
+    r" fehler\b[^.!?\n]*$|\berreurs? (?:fréquentes?|courantes?|classiques?)\b[^.!?\n]*$|\berror(?:es)? (?:común"
+    r"|comunes|frecuentes?|típicos?)\b[^.!?\n]*$"
+    r"|\berros? comu(?:m|ns)\b[^.!?\n]*$|\berror[ei] comun[ei]\b[^.!?\n]*$|(?<!\w)част\w+ ошибк\w+[^.!?\n]*$"
+    r"|常见的?错误[^。\n]*$|よくある(?:間違い|誤り)[^。\n]*$"
+    r"|흔한 실수[^.\n]*$",
+    re.IGNORECASE,
+)
 _FILLER = lazy_pattern(
     r"\s*(?:,\s*)?(?:(?:therefore|thus|hence|then|simply|just|also|for sure|surely|certainly|definitely"
     r"|clearly|actually|really|indeed|daher"
@@ -258,10 +269,14 @@ def _asked(before: str) -> bool:
     """Returns whether the words before an anchor ask, suppose or report the text after it."""
     words = frozenset(WORD.findall(before.lower()))
     plain = before.isascii() and words.isdisjoint(_SAYING_ELSE)
-    return (not plain and _OTHERS_SAY_ELSE.search(_CONTRASTED.split(before)[-1]) is not None) or (
-        (not words.isdisjoint(_ASKING) and _ASKED.search(before) is not None)
-        or (not words.isdisjoint(SAYING) and _OTHERS_SAY.search(_CLAUSE.split(before)[-1]) is not None)
-        or (not (before.isascii() and words.isdisjoint(_ASKING_ELSE)) and _ASKED_ELSE.search(before) is not None)
+    return (
+        (_MISTAKE.search(_CONTRASTED.split(before)[-1]) is not None)
+        or (not plain and _OTHERS_SAY_ELSE.search(_CONTRASTED.split(before)[-1]) is not None)
+        or (
+            (not words.isdisjoint(_ASKING) and _ASKED.search(before) is not None)
+            or (not words.isdisjoint(SAYING) and _OTHERS_SAY.search(_CLAUSE.split(before)[-1]) is not None)
+            or (not (before.isascii() and words.isdisjoint(_ASKING_ELSE)) and _ASKED_ELSE.search(before) is not None)
+        )
     )
 
 

@@ -354,6 +354,8 @@ _CALLED_FALSE = lazy_pattern(
 def denied_before(text: str, low: int, start: int) -> bool:
     """Returns whether the text before a box denies it, e.g. "The answer is not \\boxed{5}", "some say \\boxed{5}"."""
     before = text[max(low, start - 100) : start].rstrip(" $\\([{*=:，,、")
+    if before.endswith("\n") and _calculated(before[:-1].rpartition("\n")[2], text[start : start + 60]):
+        return False
     if not before.isascii():
         return bool(_NOT_THIS.search(before[-40:]) or _NOT_SAID.search(before) or _OTHERS_SAY.search(before))
     words = ascii_words(before)
@@ -362,6 +364,15 @@ def denied_before(text: str, low: int, start: int) -> bool:
         or (not _NOT_SAID_WORDS.isdisjoint(words) and _NOT_SAID.search(before) is not None)
         or (not SAYING.isdisjoint(words) and _OTHERS_SAY.search(before) is not None)
     )
+
+
+def _calculated(line: str, box: str) -> bool:
+    """Returns whether a line calculates the number of the box after it ("... need 180/5 = 36 teachers")."""
+    number = _A_NUMBER.search(box)
+    return number is not None and re.search(rf"=\s?[$€£]?{re.escape(number[0])}(?![\d/]|[.,]\d)", line) is not None
+
+
+_A_NUMBER = lazy_pattern(r"\d+(?:[.,/]\d+)*")
 
 
 def unsure_before(text: str, low: int, start: int) -> bool:

@@ -8,7 +8,8 @@ from verifiers.extract.spans import Span
 from verifiers.lazy_pattern import lazy_pattern
 
 MATHS = lazy_pattern(
-    r"\$\$([^$]+)\$\$|(?<!\\)\$(?!\d[\d,]*(?:\.\d+)?[.,;:!?)]*(?:\s+[A-Za-z]+[,:]?){3})((?:[^$\n\\]|\\[^\n])+)\$"
+    r"\$\$([^$]+)\$\$|(?<!\\)\$(?!\d[\d,]*(?:\.\d+)?[.,;:!?)]*(?:(?:\s+[A-Za-z]+[,:]?){3}"
+    r"|(?:\s+[A-Za-z]{3,})?\s+(?:so|and|is|are|was|each|per|for|in|of|the|to|on)\s))((?:[^$\n\\]|\\[^\n])+)\$"
     r"|\\\[(.+?)\\\]|\\\((.+?)\\\)"
     r"|\\begin\{(?:equation|align|gather|displaymath|math|eqnarray|multline)\*?\}(.+?)\\end\{(?:equation"
     r"|align|gather|displaymath|math|eqnarray|multline)\*?\}",

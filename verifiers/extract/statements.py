@@ -240,6 +240,8 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
         return Extraction(None, "unsure") if outdone else None
     if prompt and _another_is_asked(text, sentence, value, inside, asked, prompt[-_ASKED:], wanted):
         return Extraction(None, "unsure")
+    if prompt and _counts_another(text, sentence, value, prompt, wanted):
+        return Extraction(None, "unsure")
     clause = _clause(text, sentence, value.span, language)
     timed = value.kind == "time" and BESIDE_TIME.search(text, clause[0], value.span[0]) is None
     placed = timed or value.kind == "relation" or _is_placed(text, clause[0], value.span[0])
@@ -701,6 +703,9 @@ _WHICH = lazy_pattern(
     re.IGNORECASE,
 )
 _THAT_IS = {"pl": "to ", "es": "da "}  # which precede arguments in other languages
+_COMPARED = lazy_pattern(
+    r"\b(?:than|and|or|und|als|oder|et|ou|que|y|o|e|che|di|dan|och|än|eller|i|niż|lub)\b|(?<!\w)(?:и|чем|или)(?!\w)"
+)
 _BY = lazy_pattern(r"\bby\s+\W*$", re.IGNORECASE)
 # "5/8 is the larger of the two"
 _RANKED = lazy_pattern(
@@ -986,6 +991,28 @@ def _another_is_asked(
         if shared - own_shared and not (step and _is_a_step(other.value, value.value, known)):
             return True
     return False
+
+
+def _counts_another(text: str, sentence: Span, value: Quantity, prompt: str, wanted: Asked) -> bool:
+    """Returns whether a value counts a thing of the problem that is not asked for ("12 boys" if girls are counted)."""
+    named = WORD.match(text, value.span[1] + 1) if text.startswith(" ", value.span[1]) else None
+    if named is None or len(named[0]) < 4 or not wanted.things or not says_other(text, wanted, value):
+        return False
+    stem, part = named[0][:4].lower(), text[slice(*sentence)].lower()
+    known = {word[:4].lower() for word in WORD.findall(prompt.replace(wanted.sentence, " "))}
+    both = stem in known and not wanted.things.isdisjoint(known)
+    if not both or not any(_beside(prompt.lower(), stem, thing) for thing in wanted.things):
+        return False
+    return stem not in wanted.sentence.lower() and not any(thing in part for thing in wanted.things)
+
+
+def _beside(text: str, first: str, second: str) -> bool:
+    """Returns whether a conjunction and few other words stand between words that begin so ("more boys than girls")."""
+    found = sorted(
+        (*match.span(), stem) for stem in (first, second) for match in re.finditer(rf"\b{re.escape(stem)}\w*", text)
+    )
+    gaps = (text[end:start] for (_, end, one), (start, _, two) in itertools.pairwise(found) if one != two)
+    return any(len(WORD.findall(gap)) < 5 and _COMPARED.search(gap) for gap in gaps)
 
 
 def _said_of(text: str, sentence: Span, quantity: Quantity) -> Span:
