@@ -26,16 +26,18 @@ _BETWEEN = {
 }  # fmt: skip
 _JOINTS = {
     language: lazy_pattern(
-        rf"\s(?:(?:chances?|possibilities|chancen?|möglichkeiten|posibilidades|possibilidades|szansa"
+        rf"[\s-](?:(?:chances?|possibilities|chancen?|möglichkeiten|posibilidades|possibilidades|szansa"
         rf"|шанса?)\s)?(?:{words})"
-        r"\s(?:(?:the|den|les|los|as|os)\s)?$",
+        r"[\s-](?:(?:the|den|les|los|as|os)\s)?$",
         re.IGNORECASE,
     )
     for language, words in _BETWEEN.items()
 }
 _LONGEST = 40  # characters of the joint
 _ONE = lazy_pattern(r"\b(?:ein|eine[rs]?|une?|una|uno|uma?|één|ett|en|jedn[ao]|jeden|одна|один)$", re.IGNORECASE)
-_CLOSED = lazy_pattern(r"[\s*_)}$]*(?:です|である|だ|になります|입니다|이다|이에요|है|हैं|होंगे)?[\s.!。।*_)\"”$]*")
+_CLOSED = lazy_pattern(
+    r"[\s*_)}$]*(?:\s(?:chance|probability|odds))?(?:です|である|だ|になります|입니다|이다|이에요|है|हैं|होंगे)?[\s.!。।*_)\"”$]*"
+)
 
 
 def closing_share(text: str, sentence: Span, language: str, asked: str, *, fraction: bool) -> Extraction | None:

@@ -264,6 +264,9 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
     leading = text[clause[0] : value.span[0]]
     leading = ANNOUNCES.sub(" ", leading) if turn else leading
     said = f"{leading} § {text[value.span[1] : clause[1]]}"
+    given_between = _BETWEEN_TWO.search(said)
+    if given_between and all(number in prompt for number in given_between.groups()):
+        said = _BETWEEN_TWO.sub(" ", said)  # "the number halfway between 40 and 50"
     if opposed(_without_shared(said, wanted), language):
         return Extraction(None, "unsure") if language != "en" else None  # English denials are examined elsewhere
     own_unit = value.kind in ("time", "duration") or _names(text, value, wanted)
@@ -316,6 +319,7 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
         or concludes(led)
         or LEFT_OVER.search(f", {led}")
         or len(inside) > 1
+        or (len(sentences) > 1 and len(stems(led + after) & stems(wanted.sentence)) > 1)
     ):
         return None  # the sentence only repeats a value of the question
     if wanted.time and prompt and not (signs or _shares(part, prompt)):
@@ -700,6 +704,10 @@ _WHICH = lazy_pattern(
     r"\b(?:which|what|welche[mnrs]?|quel(?:le)?|qué|qual|quale|che|welk[e]?|vilke[nt]|który\w*"
     r"|jaki\w*)\s+([^\W\d_]{3,})"
     r"",
+    re.IGNORECASE,
+)
+_BETWEEN_TWO = lazy_pattern(
+    r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|между) (\d+) (?:and|und|et|y|e|en|och|a|i|и) (\d+)\b",
     re.IGNORECASE,
 )
 _THAT_IS = {"pl": "to ", "es": "da "}  # which precede arguments in other languages

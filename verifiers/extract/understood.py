@@ -62,7 +62,7 @@ _OPENED = lazy_pattern(r"(?:[\s$*_`({\[]|\\(?:boxed|fbox|text|mathbf|bm|,|;|\(|\
 _INTRO = lazy_pattern(
     r"^\W*(?:surprisingly|unsurprisingly|remarkably|interestingly|fortunately|luckily|of course|either way"
     r"|in (?:any|either|each|every|both) cases?"
-    r"|in the end|oops|wait|correction|at last|no matter (?:how|what|which)(?: \w+){1,4}|anyway"
+    r"|in the end|oops|wait|correction|at last|no matter (?:how|what|which|the|where|who)(?: \w+){1,4}|anyway"
     r"|however|but|still|nevertheless"
     r"|no|yes|again|as (?:you|we|one) can see"
     r"|(?:by|using|since|because|from|adding|subtracting|multiplying|dividing|solving|simplifying"

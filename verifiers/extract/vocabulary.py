@@ -69,8 +69,8 @@ key idea principle wins win winning fruit measures measure pick choose chose cho
 completes worth can increases increased increase decreases decreased decrease rises rose falls fell drops dropped went
 goes go came more still already away once gain gains extra additional celsius fahrenheit kelvin columns column putting
 write written arrive reading quarter express expressed arrives yes half halves thirds quarters fourths fifths sixths
-top bottom agree sevenths eighths ninths tenths hundredths thousandths dozen million billion thousand perfect
-reasonable fun neat
+top bottom agree taking halving sevenths eighths ninths tenths hundredths thousandths dozen million billion thousand
+perfect reasonable fun neat
 system systems inequality inequalities mixed bigger expression quantity beautiful elegant interesting pretty cool
 consistent sense surprising obvious grand fact proof stays exponentiate exponentiating
 """
