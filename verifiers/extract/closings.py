@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from verifiers.extract.gates import Gated
 from verifiers.extract.quantities import quantities
 from verifiers.extract.spans import Extraction, Span
 from verifiers.lazy_pattern import lazy_pattern
 
-_OF_CHANCE = lazy_pattern(
+_OF_CHANCE = Gated(
     r"\b(?:probab|chance|odds|likel|how often|wahrscheinlich|trefferquote|posibilidad|possibilit|kans\b|sannolik"
     r"|prawdopodob|pravděpodob"
     r"|olasılı|xác suất|peluang)|вероятн|шанс|ймовірн|πιθανότητ|احتمال|संभावना|प्रायिकता|概率|可能性|確率|확률|הסתברות",
@@ -67,7 +68,7 @@ def closing_share(text: str, sentence: Span, language: str, asked: str, *, fract
 
 
 # Asks for several values.
-_ASKS_SEVERAL = lazy_pattern(
+_ASKS_SEVERAL = Gated(
     r"\b(?:what|which) are\b|\b(?:what|which) (?:\w+ )?(?:numbers|integers|values|pairs|primes|factors|divisors"
     r"|roots|solutions|angles|sides|digits"
     r"|ages|dimensions|coordinates|zeros)\b|\b(?:find|list|name|give|determine|state|write(?: down)?"

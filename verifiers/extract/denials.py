@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span
 from verifiers.extract.words import VALUE, any_of, ascii_words, whole_words
 from verifiers.lazy_pattern import lazy_pattern
@@ -179,7 +180,7 @@ def not_final(sentence: str) -> bool:
 
 
 # -- a denied value that is replaced at once
-_REPLACED = lazy_pattern(
+_REPLACED = Gated(
     r"(?:\b(?:is|are|was|were|['’]s)\s+not|\b(?:is|are|was|were)n['’]t|\b(?:ist|sind|beträgt|lautet)\s+nicht"
     r"|\bn['’]est\s+pas|\bno\s+(?:es|son)|\bnão\s+(?:é|são)|\bnon\s+(?:è|sono)|(?<!\w)не|不是|并非|ليس)\s*"
     rf"(?:{VALUE}|\(?[A-J]\)?)\s*[,;，]?\s*(?:but(?: rather)?|(?:it|that)(?:['’]s| is)(?: actually)?|rather|sondern"
@@ -195,7 +196,7 @@ _REPLACED_AFTER = lazy_pattern(
     rf"|입니다"
     rf"|이다)?[\s.。*]*$"
 )
-_BEFORE_REPLACED = lazy_pattern(
+_BEFORE_REPLACED = Gated(
     r"\b(?:if|whether|suppose|assume|maybe|perhaps|might|could|would|says?|said|claims?|or|not|wenn|si|se|如果)\b"
     r"|[?？]",
     re.IGNORECASE,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+from verifiers.extract.gates import Gated
 from verifiers.extract.words import VALUE, any_of, lacks, whole_words
 from verifiers.lazy_pattern import lazy_pattern
 
 # -- comparison, multiples and powers: the number beside them is not the value (English: `verify`'s own list)
-COMPARES = lazy_pattern(
+COMPARES = Gated(
     whole_words(
         r"inférieure?s?|supérieure?s?|moins|plus|moitié|double|triple|carré|racine|kleiner|größer|weniger"
         r"|mehr|mindestens|höchstens|unter|über|hälfte|doppelte?|dreifache|quadrat|wurzel|menor|mayor|menos"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from verifiers.extract.asked import shared_with
+from verifiers.extract.gates import Gated
 from verifiers.extract.spans import ending
 from verifiers.extract.statement_words import REPORTS
 from verifiers.lazy_pattern import lazy_pattern
@@ -98,7 +99,7 @@ _EXCLAIMS = lazy_pattern(
     re.IGNORECASE,
 )
 # "The intercept isn't asked for.", "The change depends on the banknote.": something that the sentence before lacks.
-_NOT_ASKED = lazy_pattern(
+_NOT_ASKED = Gated(
     r"(?:(?:is|are|was|were)(?:n['’]t| not) (?:\w+ )?(?:asked|needed|required|wanted|relevant|of interest"
     r"|part of (?:the|this) question)"
     r"|(?:do|does|did)(?:n['’]t| not) (?:matter|play (?:a|any) (?:role|part)|concern us)|is (?:irrelevant"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from verifiers.extract.gates import Gated
 from verifiers.extract.numerals import numerals
 from verifiers.extract.spans import Span
 from verifiers.lazy_pattern import lazy_pattern
@@ -59,11 +60,13 @@ _SPANS = {
     "|(?P<n15>ένα τέταρτο)",
 }  # fmt: skip
 _AT_SPAN = {
-    language: lazy_pattern(rf"(?:{pattern})(?![^\W\d_\u3040-\u9fff])", re.IGNORECASE)
-    for language, pattern in _SPANS.items()
+    language: Gated(rf"(?:{pattern})(?![^\W\d_\u3040-\u9fff])", re.IGNORECASE) for language, pattern in _SPANS.items()
 }
-_TELLS = lazy_pattern(
-    r"past|o['’]clock|\bto\b|\b(?:vor|nach|halb|over|voor|half|över|halv|menos|media|cuarto|meno|mezz|quarto|meia"
+_TELLS_IN_ENGLISH = Gated(
+    r"\b(?:past|to (?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve))\b|o['’]clock", re.IGNORECASE
+)
+_TELLS = Gated(
+    r"\b(?:vor|nach|halb|over|voor|half|över|halv|menos|media|cuarto|meno|mezz|quarto|meia"
     r"|heures?|las?|às?|l[e'’])\b",
     re.IGNORECASE,
 )
@@ -75,7 +78,8 @@ def spoken_times(text: str, start: int, end: int, language: str) -> list[tuple[S
     spans = _AT_SPAN.get(language)
     for match in spans.finditer(text, start, end) if spans else ():
         found.append((match.span(), "duration", f"{str(match.lastgroup)[1:]} minutes"))
-    clock = _AT_CLOCK.get(language) if _TELLS.search(text, start, end) else None
+    tells = _TELLS_IN_ENGLISH if language == "en" else _TELLS
+    clock = _AT_CLOCK.get(language) if tells.search(text, start, end) else None
     for match in clock.finditer(text, start, end) if clock else ():
         said = _clock(match, language)
         if said:

@@ -464,7 +464,7 @@ AT_ANOTHER_TIME = Gated(
     r"|一昨日|昨天|前天|어제|그저께|أمس",
     re.IGNORECASE,
 )
-INFINITELY_MANY = lazy_pattern(
+INFINITELY_MANY = Gated(
     r"\b(?:infinitely many|unendlich viele|une infinité|infinit[oa]s|infinite(?= soluzion)|oneindig veel"
     r"|oändligt många)\b"
     r"|бесконечно много|无数(?:个|多)?|无穷多(?:个)?|無数|무수히 많",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.extract.gates import Gated
 
-CORRECTION = lazy_pattern(
+CORRECTION = Gated(
     r"\b(?:wait|actually|correction|corrected|correcting|mistake|mistaken|error|sorry|oops|recheck|rechecking"
     r"|re-check"
     r"|recalculat\w+|re-?evaluat\w+|re-?examin\w+|revis\w+|reconsider\w*|let me (?:re|fix|check|try)"
@@ -30,7 +30,7 @@ CORRECTION = lazy_pattern(
     r"|正しい答え|正しくは|아니|정정|잘못|أقصد|تصحيح|गलत",
     re.IGNORECASE,
 )
-CONCLUSION = lazy_pattern(
+CONCLUSION = Gated(
     r"\b(?:therefore|thus|hence|final(?:ly)?|in conclusion|in total|overall|so|step|part|then|next|adding"
     r"|substitut\w+"
     r"|now|this gives|answer is|finally)\b|∴|因此|所以|最后|итог|поэтому|\b(?:daher|donc|por lo tanto"
@@ -38,7 +38,7 @@ CONCLUSION = lazy_pattern(
     r"|よって|したがって|따라서|لذا|لذلك|وبالتالي|إذن|अतः|इसलिए",
     re.IGNORECASE,
 )
-ALTERNATIVE = lazy_pattern(
+ALTERNATIVE = Gated(
     r"\b(?:or|either|alternatively|also|another|possibly|maybe|perhaps|could also|might also|else|otherwise"
     r"|oder|ou|oppure|veya|lub|vielleicht|peut-être|tal vez|talvez|forse)\b|或|または|あるいは|또는|혹은|или"
     r"|либо|может|أو|ربما|या",
