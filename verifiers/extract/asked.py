@@ -8,6 +8,7 @@ import re
 from collections.abc import Set
 from dataclasses import dataclass
 
+from verifiers.extract.gates import Gated
 from verifiers.extract.quantities import Quantity
 from verifiers.extract.statement_words import ASKS_TIME, DIFFERS, PLAIN_WORD, SHARED, STOP, UNSPACED, WORD
 from verifiers.lazy_pattern import lazy_pattern
@@ -45,7 +46,7 @@ _MONEY = lazy_pattern(
     r"|元|円|いくら|代金|原?价|多少钱|원|얼마|ريال|رुप",
     re.IGNORECASE,
 )
-_MEASURED = lazy_pattern(
+_MEASURED = Gated(
     r"\bhow (?:long|tall|high|far|wide|deep|large|heavy|fast|old|big|thick|warm|cold|hot)(?:er)?\b"
     r"|\bhow much (?:long|tall|high|wid|deep|larg|heavi|fast|old|bigg|thick)\w*"
     r"|\b(?:length|height|width|depth|distance|area|volume|weight|mass|speed|perimeter|angle|temperature"
@@ -58,7 +59,7 @@ _SPEED = lazy_pattern(
     r"|prędkość|hız\w*|vận tốc|tốc độ|kecepatan|laju)\b|скорость|速[さ度]|時速|时速|속력|속도|سرعة|चाल|गति",
     re.IGNORECASE,
 )
-_PERCENT = lazy_pattern(
+_PERCENT = Gated(
     r"\bper ?cent\w*|\bpercentage|%|prozent|pour ?cent|por ?cento|por ?ciento|porcentaje|percentuale|процент|百分"
     r"|パーセント"
     r"|割合|퍼센트|بالمئة|نسبة",
@@ -69,7 +70,7 @@ _CURRENCY = lazy_pattern(
     r"|\s?Ft\b|\s?ريال",
     re.IGNORECASE,
 )
-_AN_AMOUNT = lazy_pattern(r"\bhow much|wie ?viel\b|combien|cu[aá]nto|quanto|сколько|多少|いくら|얼마", re.IGNORECASE)
+_AN_AMOUNT = Gated(r"\bhow much|wie ?viel\b|combien|cu[aá]nto|quanto|сколько|多少|いくら|얼마", re.IGNORECASE)
 _UNIT_NAME = lazy_pattern(
     r"(?<![^\W\d_])(?:(?<=\d)|(?<=\d )|(?=[^\W\d_]{2}))[^\W\d_]+[²³]?(?:(?:/| per )[^\W\d_]+)?|°\s?[CF]?"
 )
@@ -85,7 +86,7 @@ _FINDS = lazy_pattern(
 _SOLVED = lazy_pattern(
     r"[\s$\\(]*([a-z])\s*(?:[=<>≤≥]|\\[lg]eq?\b)\s*[-−+]?\s*[\d\\{}/.,√a-z]{1,40}(?:°|\^\{?\\circ\}?)?[\s$\\)]*"
 )
-_FRACTION = lazy_pattern(
+_FRACTION = Gated(
     r"fra[cz]|simplif|semplific|\bbruch|kürze|vereinfach|\bwhat (?:part|share) of|anteil|\bhalf of|дроб|сократи"
     r"|част|分数|約分|约分|분수|ułam|breuk",
     re.IGNORECASE,
@@ -205,6 +206,7 @@ def asked_of(prompt: str) -> Asked:
     money = bool(_MONEY.search(sentence)) or (
         _CURRENCY.search(prompt) is not None and bool(_AN_AMOUNT.search(sentence))
     )
+    time = ASKS_TIME.search(sentence) is not None
     return Asked(
         sentence,
         SHARED.intersection(PLAIN_WORD.findall(sentence.lower())),
@@ -214,8 +216,8 @@ def asked_of(prompt: str) -> Asked:
         unit is not None or _MEASURED.search(sentence) is not None,
         frozenset({unit}) if unit is not None else _asked_units(prompt, sentence),
         _PERCENT.search(sentence) is not None,
-        ASKS_TIME.search(sentence) is not None,
-        ASKS_TIME.search(sentence) is not None and not _HOW_LONG.search(sentence),
+        time,
+        time and not _HOW_LONG.search(sentence),
         DIFFERS.search(sentence) is not None,
         _FRACTION.search(sentence) is not None,
         frozenset(_UNKNOWN.findall(prompt)) if _EQUATION.search(prompt) or _FINDS.search(sentence) else frozenset(),

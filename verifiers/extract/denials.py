@@ -153,7 +153,7 @@ _OTHERS_SAY = lazy_pattern(
 )
 
 # -- announced as something other than the final answer
-_NOT_FINAL = lazy_pattern(
+_NOT_FINAL = Gated(
     r"\b(?:rule|ruled|ruling) out\b|\bat first (?:glance|sight)\b|\b(?:thought|believed|said|rumou?red) to be\b"
     r"|\baccording to (?:my|a|some|his|her)\b"
     r"|\b(?:antwort|ergebnis|lösung)\s+(?:wäre|würde)\b|(?:ответ|результат)\s+\w+\s+бы\b"

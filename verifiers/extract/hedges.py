@@ -25,7 +25,7 @@ COMPARES = Gated(
     r"|보다|이상|이하|미만|초과|절반|배수|제곱(?!미터|센티|킬로|㎝|cm|m)|से कम|से अधिक|आधा|वर्ग",
     re.IGNORECASE,
 )
-CONTRAST = lazy_pattern(
+CONTRAST = Gated(
     rf"(?<!\bor)(?<!\bor )(?<!\s)\s*+,?\s*+\(?(?:(?<!\w)(?:(?:and |but )?not|rather than|instead of|(?:und )?nicht"
     rf"|(?:et )?non|pas|y no|e non|e não|а не)\s+|，?(?:而?不是|而非|并非)\s*)"
     rf"(?:{VALUE}(?:\s?(?!times\b|more\b|less\b)[^\W\d_]{{1,12}}[²³]?)?\)?|\(?[A-J](?![A-Za-z])\)?[.。]?)\s*$",

@@ -380,7 +380,7 @@ DENIAL = lazy_pattern(
     r"|se|es|sie|ihn|them|it)(?=\s))?|ない|没有?|未|不)\s*([^\W\d_]{1,5})",
     re.IGNORECASE,
 )
-ASKS_TIME = lazy_pattern(
+ASKS_TIME = Gated(
     r"how long|how many (?:second|minute|hour|day|week|month|year)s|after (?:how|what)|when\b|wie lange|wann|nach wie"
     r"|combien de (?:temps|minutes|jours|heures|secondes)|quand|cuánto (?:tiempo|tarda)"
     r"|cuánt[oa]s (?:minutos|horas|días)"
@@ -389,7 +389,7 @@ ASKS_TIME = lazy_pattern(
     r"|jam berapa|几点|何時|何分|몇 ?시|몇 ?분|多久|多长时间",
     re.IGNORECASE,
 )
-ASKED_WITH = lazy_pattern(
+ASKED_WITH = Gated(
     r"\b(by|at|to|in|from|for|with|on|after|um|auf|mit|nach|in|de|à|en|avec|dans|con|per|di|com|em|por|na"
     r"|w|o|z|med|met|op|на|в|за|с)"
     r"\s+(?:what|which|how|wie|welch\w*|combien|quel\w*|cuánt\w+|qué|quant[oiae]s?|qual[ei]?|che|ile"
