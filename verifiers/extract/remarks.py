@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from verifiers.extract.asked import shared_with
@@ -253,6 +254,7 @@ _LONGEST_CHECK = 500
 _NEAR = 120  # characters before a remark that contain the answer
 
 
+@functools.lru_cache(maxsize=4)  # a refused text is read again
 def without_remarks(text: str) -> str:
     """Returns the text without the remarks after its answer."""
     if text[-1:] in _INSIDE:

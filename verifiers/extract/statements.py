@@ -331,6 +331,12 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
 
 def closing(text: str, start: int, end: int, prompt: str) -> tuple[int, list[Span], Asked, str]:
     """Returns where reading begins, the sentences up to the one that states the answer, what is asked, the language."""
+    low, sentences, wanted, language = _closing(text, start, end, prompt)
+    return low, [*sentences], wanted, language
+
+
+@functools.lru_cache(maxsize=4)  # a refused text is read again
+def _closing(text: str, start: int, end: int, prompt: str) -> tuple[int, list[Span], Asked, str]:
     low = max(start, end - _LOOK)
     language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
     sentences = _sentences(text, low, end)
