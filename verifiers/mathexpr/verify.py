@@ -119,7 +119,7 @@ class MathVerifier:
         GoldError: (when called) the problem has no gold, or one that can't be understood.
     """
 
-    version = "11"
+    version = "12"
 
     def __init__(
         self,
@@ -538,8 +538,8 @@ def _with_decimal_comma(gold: _Gold, answer: str, context: str) -> tuple[_Gold, 
     if (in_language or (decimal and len(gold.text) > 3)) and _POINT_DECIMAL.fullmatch(answer):
         return as_decimals(), answer
     comma = _DECIMAL_COMMA.fullmatch(answer)
-    same = comma is not None and f"{comma[1]},{comma[2]}" == gold.text
-    if comma is None or not (decimal or (same and ("{,}" in answer or _MONEY.match(comma[3])))):
+    same_money = comma is not None and f"{comma[1]},{comma[2]}" == gold.text and _MONEY.match(comma[3])
+    if comma is None or not (decimal or same_money):
         return gold, answer
     return as_decimals(), f"{comma[1]}.{comma[2]}{comma[3]}"
 
