@@ -140,7 +140,7 @@ _POINTS = lazy_pattern(  # such a remark must name its thing
 _FITS = lazy_pattern(
     r"[,;:—–，、،]\s*(?:(?:so|and|which|und|also|denn|das|donc|ce qui|et|así que|y|por lo que|e|o que|então|logo"
     r"|quindi|dus|så|więc|czyli|а значит"
-    r"|так что|значит|и|所以|因此|よって)\s*)*"
+    r"|так что|значит|и)(?![^\W\d_])\s*|(?:所以|因此|よって)[，、]?)*+"
     r"(?:(?:it|that|this|everything|all|the (?:check|numbers?|sum))(?: all| both)?(?: (?:checks? out|fits?"
     r"|works?(?: out)?|adds? up|match(?:es)?|agrees?"
     r"|(?:is|are) (?:consistent|as required|as it should be|correct|right|fine))|['’]s (?:right|correct|consistent"

@@ -127,6 +127,7 @@ _NO = lazy_pattern(
 _NO_ALONE = lazy_pattern(r"(?<![^\W\d_])no(?![^\W\d_])", re.IGNORECASE)  # "in the" in Portuguese
 _DIGITS = lazy_pattern(r"\d+(?:[.,]\d+)*")
 _FEW = 5  # words of "so it does not"
+_MOST = 12  # sentences before the end that may state an answer
 _LONGEST = 1500  # characters of a text that answers yes or no
 
 
@@ -160,7 +161,7 @@ def _stated(text: str, start: int, end: int, prompt: str) -> Extraction | None:
     ends = [start, *(stop.end() for stop in STOP.finditer(text, start, end)), end]
     meanings = [
         _meaning_of(text, (low, high), asked, language)
-        for low, high in itertools.pairwise(ends)
+        for low, high in itertools.pairwise(ends[-_MOST - 1 :])
         if text[low:high].strip()
     ]
     last = meanings[-1] if meanings else ""
