@@ -1,4 +1,4 @@
-"""Finds shares and lists that end a sentence and answer a question for them: "one in six", "the roots are 2 and 3"."""
+"""Finds values of a form that a question asks for and that end a sentence: shares, lists, ratios, points, bounds."""
 
 from __future__ import annotations
 
@@ -122,3 +122,51 @@ def closing_list(text: str, sentence: Span, language: str, asked: str) -> Extrac
         return None
     said = ", ".join(item.said or text[slice(*item.span)] for item in listed)
     return Extraction((listed[0].span[0], listed[-1].span[1]), "statement", said=said)
+
+
+def closing_form(text: str, sentence: Span, asked: str) -> tuple[int, Extraction] | None:
+    """Returns the ratio, point or two bounds that end a sentence and where their phrase begins, or None.
+
+    They count only if the question asks for them. The phrase of two bounds begins with "between".
+    """
+    for asks, form in _FORMS:
+        found = form.search(text, *sentence) if asks.search(asked) else None
+        if found is not None:
+            said = " and ".join(found.groups()[1:])
+            return found.start(), Extraction(found.span(1), "statement", said=said)
+    return None
+
+
+_ASKS_RATIO = lazy_pattern(
+    r"\bratio|verhältnis|rapport|raz[óã]o|rapporto|verhouding|förhålland|stosun|отношени", re.IGNORECASE
+)
+_RATIO = lazy_pattern(r"(?<![\w.,:])(\d{1,6} (?:to|zu|à|a|para|tot|till|do|к) \d{1,6})[\s.!*]*$", re.IGNORECASE)
+_ASKS_BETWEEN = lazy_pattern(
+    r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)\b|(?<!\w)(?:между|між|बीच|بین"
+    r"|بين)(?!\w)"
+    r"|之间|之間|の間|사이|arasında|μεταξύ",
+    re.IGNORECASE,
+)
+_BOUNDS = lazy_pattern(
+    r"(?:\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)|(?<!\w)(?:между|між)|μεταξύ)\s+"
+    r"([$*]*(-?\d[\d.,/]*)[$*]* (?:and|und|y|et|e|en|och|a|i|dan|và|и|та|και) [$*]*(-?\d[\d.,/]*)[$*]*)"
+    r"(?<![.,])[\s.!*]*(?:lies?|liegt|liegen|ligger)?[\s.!*]*$",
+    re.IGNORECASE,
+)
+_ASKS_POINT = lazy_pattern(
+    r"\b(?:points?|coordinates?|vertex|midpoint|meet|intersect\w*|cross|punkt\w*|koordinaten|scheitel\w*"
+    r"|schneide\w*|sommet"
+    r"|coordonnées|milieu|puntos?|vértice|coordenadas|ponto|punto|coordinate|vertice)\b"
+    r"|(?<!\w)(?:точк\w*|координат\w*|вершин\w*)|点|坐标|座標|頂点|좌표",
+    re.IGNORECASE,
+)
+_POINT = lazy_pattern(
+    r"(?<!, )(?<!; )(?<![)] )(?<=\s)[$*]*(?:[A-Z]\s?=?\s?)?"
+    r"(\(\s*[-−]?\d[\d./]*\s*[,;|]\s*[-−]?\d[\d./]*\s*\))[$*]*[\s.!*]*$"
+)
+# Questions for a form of answer, and the end of a sentence that gives it.
+_FORMS = (
+    (_ASKS_RATIO, _RATIO),
+    (_ASKS_BETWEEN, _BOUNDS),
+    (_ASKS_POINT, _POINT),
+)

@@ -30,7 +30,7 @@ from verifiers.extract.asked import (
 )
 from verifiers.extract.claims import named
 from verifiers.extract.clauses import begins_clause, main_clause, objection, opposed, reason_of, reports, supposes
-from verifiers.extract.closings import closing_list, closing_share
+from verifiers.extract.closings import closing_form, closing_list, closing_share
 from verifiers.extract.conclusions import OPTION_LABEL, altered, concludes, unsure
 from verifiers.extract.contrasts import contrast, explains
 from verifiers.extract.numerals import language_of
@@ -149,10 +149,9 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
         return Extraction((concluded, sentence[1]), "statement")
     if TRUE_OR_FALSE.search(prompt[-_ASKED:]):
         return _said_true(text, sentence)
-    for asks, form in _FORMS:
-        found = form.search(text, *sentence) if asks.search(wanted.sentence) else None
-        if found is not None and not opposed(text[sentence[0] : found.start()], language) and not reports(part, wanted):
-            return Extraction(found.span(1), "statement", said=" and ".join(found.groups()[1:]))
+    form = closing_form(text, sentence, wanted.sentence)
+    if form is not None and not (opposed(text[sentence[0] : form[0]], language) or reports(part, wanted)):
+        return form[1]
     whole_form = closing_share(text, sentence, language, wanted.sentence, fraction=wanted.fraction) or closing_list(
         text, sentence, language, wanted.sentence
     )
@@ -733,40 +732,7 @@ _RANKED = lazy_pattern(
     r"|zahl))*(?:です|니다)?[\s.!。]*",
     re.IGNORECASE,
 )
-_ASKS_RATIO = lazy_pattern(
-    r"\bratio|verhältnis|rapport|raz[óã]o|rapporto|verhouding|förhålland|stosun|отношени", re.IGNORECASE
-)
-_RATIO = lazy_pattern(r"(?<![\w.,:])(\d{1,6} (?:to|zu|à|a|para|tot|till|do|к) \d{1,6})[\s.!*]*$", re.IGNORECASE)
 _ONLY_IS = lazy_pattern(r"\s*(?:is|equals|ist|est|es|é|è|jest|är|равно|равен)\s*", re.IGNORECASE)
-_ASKS_BETWEEN = lazy_pattern(
-    r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)\b|(?<!\w)(?:между|між|बीच|بین"
-    r"|بين)(?!\w)"
-    r"|之间|之間|の間|사이|arasında|μεταξύ",
-    re.IGNORECASE,
-)
-_BETWEEN = lazy_pattern(
-    r"(?:\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)|(?<!\w)(?:между|між)|μεταξύ)\s+"
-    r"([$*]*(-?\d[\d.,/]*)[$*]* (?:and|und|y|et|e|en|och|a|i|dan|và|и|та|και) [$*]*(-?\d[\d.,/]*)[$*]*)"
-    r"(?<![.,])[\s.!*]*(?:lies?|liegt|liegen|ligger)?[\s.!*]*$",
-    re.IGNORECASE,
-)
-_ASKS_POINT = lazy_pattern(
-    r"\b(?:points?|coordinates?|vertex|midpoint|meet|intersect\w*|cross|punkt\w*|koordinaten|scheitel\w*"
-    r"|schneide\w*|sommet"
-    r"|coordonnées|milieu|puntos?|vértice|coordenadas|ponto|punto|coordinate|vertice)\b"
-    r"|(?<!\w)(?:точк\w*|координат\w*|вершин\w*)|点|坐标|座標|頂点|좌표",
-    re.IGNORECASE,
-)
-_POINT = lazy_pattern(
-    r"(?<!, )(?<!; )(?<![)] )(?<=\s)[$*]*(?:[A-Z]\s?=?\s?)?"
-    r"(\(\s*[-−]?\d[\d./]*\s*[,;|]\s*[-−]?\d[\d./]*\s*\))[$*]*[\s.!*]*$"
-)
-# Questions for a form of answer, and the end of a sentence that gives it.
-_FORMS = (
-    (_ASKS_RATIO, _RATIO),
-    (_ASKS_BETWEEN, _BETWEEN),
-    (_ASKS_POINT, _POINT),
-)
 _FEW = 6  # words of a clause before a closing option letter
 _CLOSING_LETTER = lazy_pattern(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
 _LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
