@@ -30,6 +30,11 @@ test_what_a_question_asks_for = each(table("asked_cases.txt"))(check)
 test_what_ordinary_prose_says = each(table("prose_cases.txt"))(check)
 test_what_the_main_clause_claims = each(table("claim_cases.txt"))(check)
 test_what_a_text_claims_in_the_end = each(table("final_claim_cases.txt"))(check)
+test_what_a_remark_behind_the_answer_says = each(table("remark_cases.txt"))(check)
+test_expressions_that_end_a_text = each(table("expression_cases.txt"))(check)
+test_lists_that_end_a_text = each(table("list_cases.txt"))(check)
+test_shares_and_odds = each(table("share_cases.txt"))(check)
+test_what_a_text_says_or_states_of_yes_and_no = each(table("truth_cases.txt"))(check)
 
 
 @pytest.mark.parametrize("text", [r"\boxed{7}, \boxed{A: ^}", r"\boxed{(A) ^} and \boxed{7}"])

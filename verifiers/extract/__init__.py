@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from verifiers.extract.anchors import anchors
 from verifiers.extract.announcements import PRAISE, announced, without_aside
 from verifiers.extract.blanks import original, squeezed
 from verifiers.extract.boxes import boxed
 from verifiers.extract.choices import chosen
-from verifiers.extract.conclusions import sole_value, turned, unannounced
+from verifiers.extract.conclusions import closing_expression, sole_value, turned, unannounced
 from verifiers.extract.contrasts import may_contrast
 from verifiers.extract.denials import denied_after, replaced
 from verifiers.extract.echo import repeats_prompt
@@ -18,7 +19,7 @@ from verifiers.extract.retractions import instead, plain_tail, retracted
 from verifiers.extract.spans import Extraction, Span, after_thinking, closing_brace, ending
 from verifiers.extract.statement_words import STOP
 from verifiers.extract.statements import begins_with_so, stated, with_unit
-from verifiers.extract.turns import CORRECTION
+from verifiers.extract.turns import CONCLUSION, CORRECTION
 from verifiers.extract.words import VALUE, WORD
 from verifiers.lazy_pattern import lazy_pattern
 
@@ -43,11 +44,13 @@ _HASHES = lazy_pattern(r"####[ \t]*([^\n]*)")
 _SENTENCE = lazy_pattern(rf"({VALUE})\.\s+(?=[^\W\d])")
 # A short sentence that states a value: "He pays £12.", "15 litres fill 3 cans."
 _SAYS = lazy_pattern(
-    r"\s*(?:(?!Not?\b)[A-ZÀ-ÞА-Я][^\W\d_]*\s+[^\W\d_]{3,}|\d+\s[^\W\d_]{3,}\s[^\W\d_]{3,})[^\d\n.]{0,20}\s[$£€]?\d[^\n]{0,40}[.!]\s*$"
+    r"\s*(?:(?!Not?\b)[A-ZÀ-ÞА-Я][^\W\d_]*\s+[^\W\d_]{3,}"
+    r"|\d+\s[^\W\d_]{3,}\s[^\W\d_]{3,})[^\d\n.]{0,20}\s[$£€]?\d[^\n]{0,40}[.!]\s*$"
 )
 # Words that show that a denial leaves the answer open. Without them, it rules out one of several answers.
 _UNCERTAIN = lazy_pattern(
-    r"\b(?:certain|sure|clear|known?|reliable|trust\w*|uncertain|unclear|sicher|klar|bekannt|sûr|clair|segur[oa]|clar[oa]|sicur[oa]|chiar[oa])\b"
+    r"\b(?:certain|sure|clear|known?|reliable|trust\w*|uncertain|unclear|sicher|klar|bekannt|sûr|clair|segur[oa]"
+    r"|clar[oa]|sicur[oa]|chiar[oa])\b"
     r"|(?<!\w)(?:ясно|уверен\w*|известно)|确定|清楚|確か|확실",
     re.IGNORECASE,
 )
@@ -121,6 +124,9 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
         short = short and not _SAYS.match(text, start, end)
         if prompt is None or short or found.source in ("anchor", "code", "options"):
             return found
+        expression = closing_expression(text, start, end) if found.source != "whole" else None
+        if expression is not None:
+            return Extraction(expression, "maths")
         return stated(text, start, end, prompt) or with_unit(text, end, found)
     if found.source == "negated" and prompt is not None:
         later = stated(text, start, end, prompt)
@@ -133,6 +139,9 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
     if text[found.span[1] :].strip(" .*$\n"):
         later = unannounced(text, start, end)
         if later.span is not None and later.source != "whole" and later.span[0] > found.span[1]:
+            offered = any(low <= later.span[0] < high for low, high in found.others)
+            if offered and not CONCLUSION.search(text, found.span[1], later.span[0]):
+                return replace(later, others=(found.span,))  # "The result is 16. The number is 17."
             return later
     return Extraction(found.span, "anchor", found.others)
 

@@ -34,7 +34,8 @@ _TABLE: dict[str, tuple[str, str]] = {
     ),
     "de": (
         "antwort|ergebnis|lösung|loesung|resultat|nullstelle",
-        rf"(?:antwort|ergebnis|l(?:ö|oe)sung(?:en|smenge)?|nullstellen?|resultat)\b{_GAP}(?:\bist\b|\bsind\b|\blaute[nt]\b"
+        rf"(?:antwort|ergebnis|l(?:ö|oe)sung(?:en|smenge)?|nullstellen?|resultat)\b{_GAP}(?:\bist\b|\bsind\b"
+        rf"|\blaute[nt]\b"
         rf"|\bbeträgt\b|:|="
         r"|\s(?=[-\d$\\(]))",
     ),
@@ -43,12 +44,14 @@ _TABLE: dict[str, tuple[str, str]] = {
         rf"\b(?:r[ée]ponses?|r[ée]sultats?|solutions?|racines)\b{_GAP}(?:\best\b|\bsont\b|\bvaut\b|:|=)",
     ),
     "es": (
-        "respuesta|resultado|solución|solucion|soluciones|raíces",
-        rf"\b(?:respuestas?|resultados?|soluci[óo]n(?:es)?|raíces)\b{_GAP}(?:\bes\b|\bson\b|\bsería\b|:|=)",
+        "respuesta|resultado|solución|solucion|soluciones|raíces|opción corr|alternativa corr",
+        rf"\b(?:(?:alternativa|opción) correcta\s*(?:es|:)|respuestas?|resultados?|soluci[óo]n(?:es)?"
+        rf"|raíces)\b{_GAP}(?:\bes\b|\bson\b|\bsería\b|:|=)",
     ),
     "pt": (
-        "resposta|resultado|solução|soluções|gabarito|raízes",
-        rf"\b(?:respostas?|resultados?|solução|soluções|gabarito|raízes)\b{_GAP}(?:\bé\b|\bsão\b|\bseria\b|:|=)",
+        "resposta|resultado|solução|soluções|gabarito|raízes|alternativa corr|opção corr",
+        rf"\b(?:(?:alternativa|opção) correta\s*(?:é|:)|respostas?|resultados?|solução|soluções|gabarito"
+        rf"|raízes)\b{_GAP}(?:\bé\b|\bsão\b|\bseria\b|:|=)",
     ),
     "it": (
         "risposta|risposte|risultato|risultati|soluzion",
@@ -56,9 +59,12 @@ _TABLE: dict[str, tuple[str, str]] = {
     ),
     "nl": (
         "antwoord|resultaat|uitkomst|oplossing",
-        rf"\b(?:antwoord|resultaat|uitkomst|oplossing(?:en)?)\b{_GAP}(?:\bis\b|\bzijn\b|\bluidt\b|:|=)",
+        rf"\b(?:antwoord|resultaat|uitkomst|oplossing(?:en)?)\b{_GAP}(?:\bis\b|\bzijn\b|\bluidt\b|:|=|\s(?=[-\d$]))",
     ),
-    "scandinavian": ("svar|resultatet", rf"\b(?:svaret|svar|resultatet)\b{_GAP}(?:\bär\b|\ber\b|\bblir\b|:|=)"),
+    "scandinavian": (
+        "svar|resultatet",
+        rf"\b(?:svaret|svar|resultatet)\b{_GAP}(?:\bär\b|\ber\b|\bblir\b|:|=|\s(?=[-\d$]))",
+    ),
     "pl": (
         "odpowied|wynik|rozwiązani",
         rf"\b(?:odpowied[źz]\w*|wynik\w*|rozwiązani\w+)\b{_GAP}(?:\bto\b|\bjest\b|\bsą\b|\bwynosi\b|\bbrzmi\b|:|=)",
@@ -93,7 +99,7 @@ _TABLE: dict[str, tuple[str, str]] = {
         r"|(?=[\d$\\（(]))"
         r"|答\s*[:：]|(?:正确|正確)?[选選](?:项|項)\s*(?:是|为|為|[:：])|[结結]果\s*(?:就)?(?:是|为|為|等于"
         r"|等於|[:：＝=])|[解根](?:是|为|為)|解集\s*(?:是|为|為)"
-        r"|(?<!不)(?<!不应)(?<!不能)[选選](?:项|項|择|擇)?\s*[:：]?\s*(?=[（(]?\s*\$?\s*[A-J]))",
+        r"|(?<!不)(?<!不应)(?<!不能)[选選](?:项|項|择|擇)?\s*[:：]?[\s*_]*(?=[（(]?\s*\$?\s*[A-J]))",
     ),
     "ja": (
         "答え|答は|正解|解答|求める|結果は|解は",
@@ -120,7 +126,8 @@ _TABLE: dict[str, tuple[str, str]] = {
     "th": ("คำตอบ|ตอบ", r"(?:คำตอบ|ตอบ)\s*(?:คือ|[:=])"),
 }
 WEAK = lazy_pattern(
-    r"results?|solutions?|options?|choices?|nullstell|racines|ra[íi][cz]es|oplossing|ergebnis|resultat|lösung|loesung|r[ée]sultat|resultado|soluci"
+    r"results?|solutions?|options?|choices?|nullstell|racines|ra[íi][cz]es|oplossing|ergebnis|resultat|lösung"
+    r"|loesung|r[ée]sultat|resultado|soluci"
     r"|solu[çc]|risultat|soluzion|resultaat|uitkomst|wynik|rozwi|výsl"
     r"|sonuç|çözüm|kök|hasil|solusi|nghiệm|kết quả|rezultat|eredmény|tulos|αποτ|результат|корн|решени|结果|結果|解|根"
     r"|値"

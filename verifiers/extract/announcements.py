@@ -6,6 +6,7 @@ import re
 
 from verifiers.extract.anchors import WEAK, Anchor, anchors
 from verifiers.extract.denials import SAYING, denied_after, free_of_negation, negated, not_final, starts_negated
+from verifiers.extract.gates import Gated
 from verifiers.extract.hedges import COMPARES, CONTRAST, CONTRAST_AFTER
 from verifiers.extract.retractions import instead, plain_tail, retracted
 from verifiers.extract.sentences import MATHS, sentence_ends, sentence_start
@@ -46,10 +47,13 @@ _REASONING = lazy_pattern(
 )
 # The aside has words only, and none that change the value before it.
 _WORDS_ALONE = (
-    r"(?![^()]{0,130}\b(?:and|or|plus|minus|negative|times|over|squared|cubed|percent|degrees?|mod|modulo|base|binary|half|dozen"
+    r"(?![^()]{0,130}\b(?:and|or|plus|minus|negative|times|over|squared|cubed|percent|degrees?|mod|modulo|base"
+    r"|binary|half|dozen"
     r"|score|hundred|thousand|million|billion|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty"
-    r"|each|per|not|no|\w+n['’]t|twice|thrice|doubled?|triple|still|need\w*|rest|add\w*|subtract\w*|remain\w*|before|after"
-    r"|excluding|including|without|parts?|first|second|third|last|next|step|if|unless|only|just|m[aáií]n?[xní]\w*im\w*|aprox\w*|approx\w*|м[аи][кн]\w*имум)\b)"
+    r"|each|per|not|no|\w+n['’]t|twice|thrice|doubled?|triple|still|need\w*|rest|add\w*|subtract\w*|remain\w*"
+    r"|before|after"
+    r"|excluding|including|without|parts?|first|second|third|last|next|step|if|unless|only|just"
+    r"|m[aáií]n?[xní]\w*im\w*|aprox\w*|approx\w*|м[аи][кн]\w*имум)\b)"
 )
 # Asides after a comma or in brackets that are not part of the value; `not_understood` checks them.
 _ASIDE = lazy_pattern(
@@ -120,7 +124,8 @@ _OTHERS_SAY_ELSE = lazy_pattern(
     r"|утвержда(?:ет|ют)|счита(?:ет|ют)|дума(?:ет|ют)|сказала?|сказали))(?!\w)"
     r"|(?:有人|有些人|有的人|有同学|有的?同学|有学生|学生|同学|老师|朋友|很多人|许多人|不少人|人们|大家"
     r"|别人|他们?|她们?|小[\u4e00-\u9fff])"
-    r"[^，。,；]{0,3}(?:说|說|认为|認為|觉得|覺得|声称|以为|猜)|(?:有人|有些人|别人|同学|朋友|老师|他们?|她们?)[^，。,；]{0,3}$|据说|據說|传说|听说|聽說"
+    r"[^，。,；]{0,3}(?:说|說|认为|認為|觉得|覺得|声称|以为|猜)|(?:有人|有些人|别人|同学|朋友|老师|他们?"
+    r"|她们?)[^，。,；]{0,3}$|据说|據說|传说|听说|聽說"
     r"|(?:يقول|يدعي|يزعم|يعتقد|يظن|قال|يقال)|(?:कुछ लोग|कोई|लोग) (?:कहते|कहता|मानते)",
     re.IGNORECASE,
 )
@@ -129,6 +134,16 @@ _SAID_AFTER = lazy_pattern(
     r"(?:だ|である)?と(?:言う人|いう人|言われ|主張|言ってい|思う人|思ってい|考える人|誤解|勘違い)"
     r"|という(?:主張|意見|説|のは)"
     r"|(?:이라|라)고\s*(?:한다|하지만|하는\s*(?:사람|것)|말하|주장|생각하는)|(?:이라|라)는\s*(?:말|주장|의견|사람)"
+)
+_MISTAKE = Gated(
+    r"\b(?:common|typical|frequent|usual|classic|easy|tempting) (?:mistakes?|errors?|pitfalls?|traps?)\b[^.!?\n]*$"
+    r"|\b(?:häufige[rn]?|typische[rn]?)"
+    r" fehler\b[^.!?\n]*$|\berreurs? (?:fréquentes?|courantes?|classiques?)\b[^.!?\n]*$|\berror(?:es)? (?:común"
+    r"|comunes|frecuentes?|típicos?)\b[^.!?\n]*$"
+    r"|\berros? comu(?:m|ns)\b[^.!?\n]*$|\berror[ei] comun[ei]\b[^.!?\n]*$|(?<!\w)част\w+ ошибк\w+[^.!?\n]*$"
+    r"|常见的?错误[^。\n]*$|よくある(?:間違い|誤り)[^。\n]*$"
+    r"|흔한 실수[^.\n]*$",
+    re.IGNORECASE,
 )
 _FILLER = lazy_pattern(
     r"\s*(?:,\s*)?(?:(?:therefore|thus|hence|then|simply|just|also|for sure|surely|certainly|definitely"
@@ -160,6 +175,7 @@ _SEPARATED = lazy_pattern(
     r"|[^\w\n.]|[\d_]|\.(?=\d))+"
     r"(?=\.?[*_`]*\s*(?:\n|$))"
 )
+_VALUE = lazy_pattern(VALUE)
 _LONGEST_LIST = 200  # characters
 _OPENING = " \t\n*_`:：>=，、"
 _TAIL = lazy_pattern(r"\s*(?:,|or\b|and\b|\$|\\text|[a-zA-Z%°]|[^\x00-\x7f])")
@@ -179,6 +195,10 @@ def announced(text: str, start: int) -> Extraction | None:
         if (starts_negated(head) and not says_no_solution(text[slice(*span)])) or not (
             _says_plainly(sentence) or _states(sentence)
         ):
+            denied = True
+            continue
+        value = _VALUE.match(text, *span) if match is not matches[-1] else None
+        if value is not None and denied_after(text, value.end(), span[1]):  # "Cevap 14 değil, ..."
             denied = True
             continue
         tail = text[span[1] : span[1] + 3]
@@ -249,10 +269,14 @@ def _asked(before: str) -> bool:
     """Returns whether the words before an anchor ask, suppose or report the text after it."""
     words = frozenset(WORD.findall(before.lower()))
     plain = before.isascii() and words.isdisjoint(_SAYING_ELSE)
-    return (not plain and _OTHERS_SAY_ELSE.search(_CONTRASTED.split(before)[-1]) is not None) or (
-        (not words.isdisjoint(_ASKING) and _ASKED.search(before) is not None)
-        or (not words.isdisjoint(SAYING) and _OTHERS_SAY.search(_CLAUSE.split(before)[-1]) is not None)
-        or (not (before.isascii() and words.isdisjoint(_ASKING_ELSE)) and _ASKED_ELSE.search(before) is not None)
+    return (
+        (_MISTAKE.search(_CONTRASTED.split(before)[-1]) is not None)
+        or (not plain and _OTHERS_SAY_ELSE.search(_CONTRASTED.split(before)[-1]) is not None)
+        or (
+            (not words.isdisjoint(_ASKING) and _ASKED.search(before) is not None)
+            or (not words.isdisjoint(SAYING) and _OTHERS_SAY.search(_CLAUSE.split(before)[-1]) is not None)
+            or (not (before.isascii() and words.isdisjoint(_ASKING_ELSE)) and _ASKED_ELSE.search(before) is not None)
+        )
     )
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Set
 from dataclasses import dataclass
 
+from verifiers.extract.gates import Gated
 from verifiers.extract.quantities import Quantity
 from verifiers.extract.statement_words import ASKS_TIME, DIFFERS, PLAIN_WORD, SHARED, STOP, UNSPACED, WORD
 from verifiers.lazy_pattern import lazy_pattern
@@ -17,7 +18,8 @@ from verifiers.units.reading import Unit, atoms, read_unit
 _COUNTS = lazy_pattern(
     r"(?:\bhow many(?: (?:more|fewer|other|extra|additional|of (?:the|these|those|his|her|their)))?"
     r"|\bhow much(?: more)?"
-    r"|\b(?:what|which) number of|\bnumber of|\bwie ?viele?(?: mehr)?|\bcombien(?: de\b)?|\bcu[aá]nt[oa]s(?: más)?"
+    r"|\b(?:what|which) number of|\bnumber of|\bwie ?viele?(?: mehr)?|\bcombien (?:y a-t-il"
+    r"|[^\W\d_]+(?:-t)?-(?:ils?|elles?|on)) de|\bcombien(?: de\b)?|\bcu[aá]nt[oa]s(?: más)?"
     r"|\bquant[oa]s|\bquant[eio]|\bсколько"
     r"|\bскільки|\bkolik|πόσ[αεο]\w*|(?<!\w)چند(?! درصد)"
     r"|\bhoeveel|\bhur många|\bile|\bkaç|\bbao nhiêu|\bberapa(?: banyak)?"
@@ -33,17 +35,22 @@ _BESIDE = frozenset(
     " tiene tienen hay quedan queda le les se hay tem há restam ficam ha hanno ci le restano sono si всего у в".split()
 )
 _MONEY = lazy_pattern(
-    r"[$€£¥₹]|\b(?:dollars?|euros?|cents?|pounds?|rupees?|money|costs?|price[sd]?|pay|paid|earn\w*|spen[dt]\w*|charge\w*|bill|profit"
-    r"|budget|salary|wages?|change|savings?|save[sd]?|tips?|tax\w*|fares?|fees?|owe[sd]?|kost\w*|preis\w*|bezahl\w*|verdien\w*"
-    r"|geld|wechselgeld|coût\w*|prix|pa[iy]e\w*|gagn\w*|dépens\w*|argent|cuesta\w*|precio|pag\w+|gan\w+|dinero|gast\w+|cust\w+|preço"
-    r"|dinheiro|troco|cost\w+|prezzo|guadagn\w*|soldi|spende\w*)\b|(?<!\w)(?:руб\w*|стоит|стоимость|цена|заплат\w*|денег)"
+    r"[$€£¥₹]|\b(?:dollars?|euros?|cents?|pounds?|rupees?|money|costs?|price[sd]?|pay|paid|earn\w*|spen[dt]\w*"
+    r"|charge\w*|bill|profit"
+    r"|budget|salary|wages?|change|savings?|save[sd]?|tips?|tax\w*|fares?|fees?|owe[sd]?|kost\w*|preis\w*|bezahl\w*"
+    r"|verdien\w*"
+    r"|geld|wechselgeld|coût\w*|prix|pa[iy]e\w*|gagn\w*|dépens\w*|argent|cuesta\w*|precio|pag\w+|gan\w+|dinero"
+    r"|gast\w+|cust\w+|preço"
+    r"|dinheiro|troco|cost\w+|prezzo|guadagn\w*|soldi|spende\w*)\b|(?<!\w)(?:руб\w*|стоит|стоимость|цена|заплат\w*"
+    r"|денег)"
     r"|元|円|いくら|代金|原?价|多少钱|원|얼마|ريال|رुप",
     re.IGNORECASE,
 )
-_MEASURED = lazy_pattern(
+_MEASURED = Gated(
     r"\bhow (?:long|tall|high|far|wide|deep|large|heavy|fast|old|big|thick|warm|cold|hot)(?:er)?\b"
     r"|\bhow much (?:long|tall|high|wid|deep|larg|heavi|fast|old|bigg|thick)\w*"
-    r"|\b(?:length|height|width|depth|distance|area|volume|weight|mass|speed|perimeter|angle|temperature|circumference)\b"
+    r"|\b(?:length|height|width|depth|distance|area|volume|weight|mass|speed|perimeter|angle|temperature"
+    r"|circumference)\b"
     r"|\bwie (?:lang|hoch|weit|breit|tief|groß|schwer|schnell|alt|warm)\w*|\bum wie viel\w*",
     re.IGNORECASE,
 )
@@ -52,17 +59,18 @@ _SPEED = lazy_pattern(
     r"|prędkość|hız\w*|vận tốc|tốc độ|kecepatan|laju)\b|скорость|速[さ度]|時速|时速|속력|속도|سرعة|चाल|गति",
     re.IGNORECASE,
 )
-_PERCENT = lazy_pattern(
+_PERCENT = Gated(
     r"\bper ?cent\w*|\bpercentage|%|prozent|pour ?cent|por ?cento|por ?ciento|porcentaje|percentuale|процент|百分"
     r"|パーセント"
     r"|割合|퍼센트|بالمئة|نسبة",
     re.IGNORECASE,
 )
 _CURRENCY = lazy_pattern(
-    r"[$€£¥₹]|\s?(?:dollars?|euros?|cents?|pounds?|rupees?|reales|reais|pesos?|rubles?|руб\w*)(?!\w)|\s?[元円块원]|\s?Ft\b|\s?ريال",
+    r"\s?[$€£¥₹]|\s?(?:dollars?|euros?|cents?|pounds?|rupees?|reales|reais|pesos?|rubles?|руб\w*)(?!\w)|\s?[元円块원]"
+    r"|\s?Ft\b|\s?ريال",
     re.IGNORECASE,
 )
-_AN_AMOUNT = lazy_pattern(r"\bhow much|wie ?viel\b|combien|cu[aá]nto|quanto|сколько|多少|いくら|얼마", re.IGNORECASE)
+_AN_AMOUNT = Gated(r"\bhow much|wie ?viel\b|combien|cu[aá]nto|quanto|сколько|多少|いくら|얼마", re.IGNORECASE)
 _UNIT_NAME = lazy_pattern(
     r"(?<![^\W\d_])(?:(?<=\d)|(?<=\d )|(?=[^\W\d_]{2}))[^\W\d_]+[²³]?(?:(?:/| per )[^\W\d_]+)?|°\s?[CF]?"
 )
@@ -78,7 +86,7 @@ _FINDS = lazy_pattern(
 _SOLVED = lazy_pattern(
     r"[\s$\\(]*([a-z])\s*(?:[=<>≤≥]|\\[lg]eq?\b)\s*[-−+]?\s*[\d\\{}/.,√a-z]{1,40}(?:°|\^\{?\\circ\}?)?[\s$\\)]*"
 )
-_FRACTION = lazy_pattern(
+_FRACTION = Gated(
     r"fra[cz]|simplif|semplific|\bbruch|kürze|vereinfach|\bwhat (?:part|share) of|anteil|\bhalf of|дроб|сократи"
     r"|част|分数|約分|约分|분수|ułam|breuk",
     re.IGNORECASE,
@@ -163,7 +171,8 @@ def says_other(text: str, asked: Asked, quantity: Quantity) -> bool:
     if quantity.kind in ("time", "ratio") or text[quantity.span[0]] in "$€£¥₹" or text[end - 1] == "%":
         return True
     if quantity.value is not None and quantity.value.denominator > 1 and not quantity.said.strip("0123456789/"):
-        return bool(asked.things) or asked.percent  # a fraction of something
+        in_words = quantity.kind == "word" or "/" in text[slice(*quantity.span)]
+        return bool(asked.things) or asked.percent or (asked.money and in_words)  # a fraction of something
     if named is None or len(named[0]) < 3 or named[0].lower() in _BESIDE or named[0].lower() in _NO_THINGS:
         return False
     return bool(asked.things) or asked.money
@@ -197,6 +206,7 @@ def asked_of(prompt: str) -> Asked:
     money = bool(_MONEY.search(sentence)) or (
         _CURRENCY.search(prompt) is not None and bool(_AN_AMOUNT.search(sentence))
     )
+    time = ASKS_TIME.search(sentence) is not None
     return Asked(
         sentence,
         SHARED.intersection(PLAIN_WORD.findall(sentence.lower())),
@@ -206,8 +216,8 @@ def asked_of(prompt: str) -> Asked:
         unit is not None or _MEASURED.search(sentence) is not None,
         frozenset({unit}) if unit is not None else _asked_units(prompt, sentence),
         _PERCENT.search(sentence) is not None,
-        ASKS_TIME.search(sentence) is not None,
-        ASKS_TIME.search(sentence) is not None and not _HOW_LONG.search(sentence),
+        time,
+        time and not _HOW_LONG.search(sentence),
         DIFFERS.search(sentence) is not None,
         _FRACTION.search(sentence) is not None,
         frozenset(_UNKNOWN.findall(prompt)) if _EQUATION.search(prompt) or _FINDS.search(sentence) else frozenset(),

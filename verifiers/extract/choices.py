@@ -16,27 +16,33 @@ _LATEST = 80  # characters before the end in which a letter must occur
 _LETTER = r"[(*$]{0,4}[A-J][)*$]{0,4}(?![\w'’])"
 _NOUN = (
     r"(?i:options?|choices?|answers?|statements?|opción|alternativas?|respuestas?|opções|opção|letra|resposta|réponse"
-    r"|proposition|option|choix|opzione|risposta|alternativa|antwort(?:möglichkeit)?|aussage|вариант(?:\s+ответа)?|ответ"
+    r"|proposition|option|choix|opzione|risposta|alternativa|antwort(?:möglichkeit)?|aussage|вариант(?:\s+ответа)?"
+    r"|ответ"
     r"|утверждение|optie|antwoord|odpowiedź|seçenek|şık|phương án|đáp án|jawaban|pilihan|الخيار|الإجابة|विकल्प|उत्तर"
     r"|選択肢|选项|選項|선택지|보기)"
 )
 _RIGHT = (
     r"(?i:correct|right|true|valid|the\s+(?:correct|right|best)\s+(?:one|answer|option|choice)|the\s+(?:answer|one)"
-    r"|(?:la\s+|el\s+)?(?:respuesta\s+|opción\s+)?(?:correct[ao]|verdader[ao])|(?:a\s+|o\s+)?(?:corret[ao]|cert[ao]|verdadeir[ao])"
+    r"|(?:la\s+|el\s+)?(?:respuesta\s+|opción\s+)?(?:correct[ao]|verdader[ao])|(?:a\s+|o\s+)?(?:corret[ao]|cert[ao]"
+    r"|verdadeir[ao])"
     r"|(?:la\s+)?(?:bonne(?:\s+réponse)?|correcte?|juste|exacte|vraie)|(?:la\s+)?(?:corrett[ao]|giust[ao]|ver[ao])"
     r"|(?:die\s+)?(?:richtige?|korrekt|wahr)(?:\s+antwort)?|верн(?:ый|ое|о|ая)|правильн(?:ый|ое|о|ая)|juist|correct"
     r"|poprawna|prawidłowa|doğru(?:dur)?|đúng|benar|صحيحة?|الصحيحة?|सही)"
 )
 _WRONG = (
-    r"(?i:(?:\w+ly\s+)?(?:wrong|incorrect|false|invalid|untrue|impossible|excluded|ruled\s+out|eliminated)|not\s+(?:correct|right|true|valid)"
-    r"|incorrect[ao]|fals[ao]|incorret[ao]|errad[ao]|fausse|incorrecte|faux|errat[ao]|sbagliat[ao]|falsch|nicht\s+richtig"
-    r"|неверн(?:ый|ое|о|ая)|неправильн(?:ый|ое|о|ая)|onjuist|fout|niet\s+juist|błędna|yanlış(?:tır)?|sai|salah|خاطئ|خاطئة|गलत)"
+    r"(?i:(?:\w+ly\s+)?(?:wrong|incorrect|false|invalid|untrue|impossible|excluded|ruled\s+out|eliminated)"
+    r"|not\s+(?:correct|right|true|valid)"
+    r"|incorrect[ao]|fals[ao]|incorret[ao]|errad[ao]|fausse|incorrecte|faux|errat[ao]|sbagliat[ao]|falsch"
+    r"|nicht\s+richtig"
+    r"|неверн(?:ый|ое|о|ая)|неправильн(?:ый|ое|о|ая)|onjuist|fout|niet\s+juist|błędna|yanlış(?:tır)?|sai|salah|خاطئ"
+    r"|خاطئة|गलत)"
 )
 _IS = r"(?i:is|are|was|must\s+be|es|é|est|è|ist|—|-|:|to|jest|là|adalah|هو|هي|on)"
 _ARTICLE = r"(?i:(?:the|la|el|a|o|il|le|l['’]|die|der|het|de)\s*)?"
 _LEAD = (
     r"(?:[\s>*_#-]*(?i:(?:so|thus|hence|therefore|then|and|but|finally|only|clearly|consequently|thereby|overall"
-    r"|por\s+(?:lo\s+)?tanto|entonces|así\s+que|solo|sólo|portanto|logo|assim|donc|ainsi|seule?|quindi|dunque|solo|also|daher|somit"
+    r"|por\s+(?:lo\s+)?tanto|entonces|así\s+que|solo|sólo|portanto|logo|assim|donc|ainsi|seule?|quindi|dunque|solo"
+    r"|also|daher|somit"
     r"|nur|значит|поэтому|следовательно|таким\s+образом|только|dus|więc|إذن|لذلك|अतः|इसलिए"
     r"|所以|因此|故|综上|从而|只有|而|よって|したがって|ゆえに|따라서|그러므로)(?![^\W\d_])[\s,:，、]*|){1}[\s>*_#-]*)"
 )
@@ -48,14 +54,17 @@ _CJK_LEAD = r"(?:(?:所以|因此|故|综上|从而|只有|而|よって|した�
 def _says(value: str) -> str:
     return any_of(
         rf"{_ARTICLE}(?:{_NOUN}\s+)?(?P<{{0}}1>{_LETTER})(?:\s+{_NOUN})?\s+(?:{_IS}\s+)?{value}(?:\s+है)?",
-        rf"{_ARTICLE}(?:(?:{value})\s+{_NOUN}|{_NOUN}\s+(?:{value})|{value})\s*{_IS}\s*{_ARTICLE}(?:{_NOUN}\s+)?(?P<{{0}}2>{_LETTER})",
+        rf"{_ARTICLE}(?:(?:{value})\s+{_NOUN}|{_NOUN}\s+(?:{value})"
+        rf"|{value})\s*{_IS}\s*{_ARTICLE}(?:{_NOUN}\s+)?(?P<{{0}}2>{_LETTER})",
     )
 
 
 def _cjk(value: str) -> str:
     return any_of(
-        rf"(?:选项|選項|選択肢|선택지|보기)?\s*(?P<{{0}}3>{_LETTER}|[A-J])\s*(?:选项|選項|项|項)?\s*(?:是|也是|は|が|는|은|가|이)?\s*(?:{value})(?:的|です|だ|である)?",
-        rf"(?:{value})(?:的|な|한)?\s*(?:选项|選項|选择|選択肢|선택지|보기)?\s*(?:是|为|為|は|는|은)\s*[:：]?\s*(?P<{{0}}4>{_LETTER}|[A-J])(?:です|である|입니다|이다)?",
+        rf"(?:选项|選項|選択肢|선택지|보기)?\s*(?P<{{0}}3>{_LETTER}|[A-J])\s*(?:选项|選項|项|項)?\s*(?:是|也是|は"
+        rf"|が|는|은|가|이)?\s*(?:{value})(?:的|です|だ|である)?",
+        rf"(?:{value})(?:的|な|한)?\s*(?:选项|選項|选择|選択肢|선택지|보기)?\s*(?:是|为|為|は|는"
+        rf"|은)\s*[:：]?\s*(?P<{{0}}4>{_LETTER}|[A-J])(?:です|である|입니다|이다)?",
     )
 
 
@@ -88,7 +97,8 @@ _CONCLUDING = lazy_pattern(
     re.IGNORECASE,
 )
 _CONDITIONAL = lazy_pattern(
-    r"(?<![^\W\d_])(?:if|unless|were|would|suppose\w*|assum\w+|wenn|falls|si|se|если|says?|said|thinks?|claims?|not|whether)"
+    r"(?<![^\W\d_])(?:if|unless|were|would|suppose\w*|assum\w+|wenn|falls|si|se|если|says?|said|thinks?|claims?|not"
+    r"|whether)"
     r"(?![^\W\d_])|如果|假设|もし|만약|[?？]",
     re.IGNORECASE,
 )

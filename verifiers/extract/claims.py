@@ -92,6 +92,10 @@ _WITHOUT_COPULA = lazy_pattern(
 _ASKS_WHO = lazy_pattern(
     r"(?:谁|哪个|誰が|だれが|どちらが|どっちが|누가|어느 (?:것|쪽)이)的?\s*(?P<predicate>[^?？。，,]{1,20}?)"
     r"(?:ですか|ますか|でしょうか|[었았]?습니까|ㅂ니까|나요|呢|吗)?[?？。\s]*$"
+    r"|(?P<named>[^.?？。，、,]{1,20}?)(?:(?:のは|人は|[ほ方]うは|方は)\s?(?:どちら|どっち|誰|だれ|どれ)(?:の方"
+    r"|のほう)?(?:です|でしょう)か"
+    r"|\s?(?:사람|것|쪽)은 (?:누구|어느 (?:것|쪽))(?:입니까|인가요|일까요|예요|이에요)|的(?:人)?是(?:谁|哪个"
+    r"|哪一个))[?？。\s]*$"
 )
 # What something is compared with.
 _COMPLEMENT = lazy_pattern(
@@ -195,7 +199,7 @@ def _who(text: str, sentence: Span, prompt: str, language: str, gold: str) -> Ex
     asked = _ASKS_WHO.search(prompt) if max(gold) > "\u3000" and gold in prompt else None
     if asked is None:
         return None
-    name, predicate = re.escape(gold), re.escape(asked["predicate"].strip()[:12])
+    name, predicate = re.escape(gold), re.escape((asked["predicate"] or asked["named"]).strip()[-12:])
     clause, _ = main_clause(text, sentence, language)
     found = re.search(
         rf"(?<![比和跟于如没有])(?P<before>{name})(?:の方|のほう|쪽|的)?[がはも이가은는]?\s*"

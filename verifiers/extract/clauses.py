@@ -27,6 +27,7 @@ from verifiers.lazy_pattern import lazy_pattern
 
 _REASON_IN = {"car": "fr", "want": "nl", "bo": "pl", "ty": "sv"}
 _IN_SWEDISH = lazy_pattern(r"\bI\b")  # "in" in Swedish, "and" in Polish, an article in Italian
+_RESTATED = lazy_pattern(r"\b(?:ou seja|o sea|das heißt|c['’]est-à-dire)\b", re.IGNORECASE)
 _SIX = lazy_pattern(r"\bsei\b", re.IGNORECASE)  # a subjunctive in German, but not in Italian and Portuguese
 _SINCE = (
     r"since|because|as|given that|seeing that|if|when|weil|da|wenn|puisque|comme|parce que|si|como|ya que"
@@ -112,6 +113,7 @@ def objection(part: str, language: str) -> str:
 
 
 def opposed(clause: str, language: str) -> bool:
+    clause = _RESTATED.sub(" ", clause)
     clause = _IN_SWEDISH.sub(" ", clause) if language in ("sv", "pl", "it") else clause
     if OPPOSED.search(clause) or objection(clause, language):
         return True
@@ -120,8 +122,22 @@ def opposed(clause: str, language: str) -> bool:
     return unsure(re.sub(r"\b(?:no|se|ne|o)\b", " ", clause) if language in ("pt", "it", "fr") else clause)
 
 
+# "Four tickets would set you back 34 dollars.": a polite statement, unless a condition is in the sentence.
+_PRICED = lazy_pattern(
+    r"\bwould (?=(?:\w+ )?(?:set (?:\w+ )?back|cost|come (?:out )?(?:to|at)|be paying|total|amount to|add up to)\b)",
+    re.IGNORECASE,
+)
+_UNREAL_PRICE = lazy_pattern(
+    r"\b(?:if|without|had|were|unless|otherwise|normally|usually|instead|originally|before|but|then|twice|another"
+    r"|other|next)\b",
+    re.IGNORECASE,
+)
+
+
 def reports(part: str, wanted: Asked) -> bool:
     """Returns whether a word that the question does not use, such as "should", reports, supposes or plans the value."""
+    if _PRICED.search(part) and not _UNREAL_PRICE.search(part):
+        part = _PRICED.sub(" ", part)
     return any(
         match[0].lower() not in wanted.doubts
         for match in REPORTS.finditer(MAY.sub(lambda month: " " * len(month[0]), part))

@@ -345,6 +345,39 @@ def unannounced(text: str, start: int, end: int) -> Extraction:
     return Extraction(span, "number" if spans[-1] in numbers else "maths")
 
 
+def closing_expression(text: str, start: int, end: int) -> Span | None:
+    """Returns the expression in a variable that is the last line ("f'(x) = 6x² − 2", "Thus **x = 1, 5**"), or None."""
+    end = start + len(text[start:end].rstrip(" \t\n*_`.。"))
+    low = max(text.rfind("\n", start, end) + 1, start)
+    if end - low > _LONGEST_LINE:
+        return None
+    lead = _LEADS_TO_LINE.match(text, low, end)
+    begin = lead.end() if lead else low
+    algebra = _ALGEBRA.fullmatch(text, begin, end)
+    if algebra is None or not (algebra["list"] or _IN_A_LETTER.search(text[begin:end].rpartition("=")[2])):
+        return None
+    before = text[start:low].rstrip()
+    led = [text[low:begin], before[before.rfind("\n") + 1 :] if before[-1:] in (":", "：") else ""]
+    if any(_SETUP.match(part) or _UNSURE.search(part) or _ANNOUNCING.search(part) for part in led):
+        return None
+    return begin, end
+
+
+_LONGEST_LINE = 160
+_LEADS_TO_LINE = lazy_pattern(
+    r"[\s*_>#-]*(?:[^\d=\n:：]{1,60}[:：]|(?:so|thus|hence|therefore|also|daher|somit|donc|ainsi|por tanto|así"
+    r"|luego|portanto|logo|quindi|dunque"
+    r"|dus|alltså|więc|zatem|значит|итак|следовательно|所以|因此|故|よって|したがって|따라서)[,，、]?)?[\s*_]*",
+    re.IGNORECASE,
+)
+_ALGEBRA = lazy_pattern(
+    r"(?P<list>[A-Za-z]\s?=\s?[-−]?\d[\d./]*(?:,\s[-−]?\d[\d./]*)+)"
+    r"|(?:(?:sin|cos|tan|ln|log|exp|sqrt)(?![A-Za-z])|(?<![A-Za-z])[A-Za-z](?![A-Za-z])['’′]{0,2}"
+    r"|[\d²³¹⁰⁴-⁹ⁿ√π+−–*·×⋅/^()=.| -])+"
+)
+_IN_A_LETTER = lazy_pattern(r"[A-Za-z][^=]*[-+−–*·×⋅/^²³(]|[-+−–*·×⋅/^√\d][^=]*[A-Za-z]")
+
+
 def _before_stop(text: str, low: int, end: int) -> int:
     return low + len(text[low:end].rstrip(" \t\n.*"))
 

@@ -71,9 +71,12 @@ _DENYING = frozenset(
 _WORD = lazy_pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 # Words that judge, report or suppose, so that the clause is about the text after the colon.
 _JUDGES = Gated(
-    r"\b(?:true|so|right|correct\w*|case|wrong|false|answers?|results?|solutions?|claim\w*|think\w*|say|said|thought|first|guess\w*|believe\w*|known?"
-    r"|if|would|could|might|maybe|sure|clear|certain|this|that|it|or|like|verdad|ciert[oa]|correct[oa]|respuesta|certo|verdade|resposta|vrai|réponse|exact"
-    r"|richtig|wahr|antwort|das|stimmt|vero|corretto|risposta|giusto|ça|cela|c['’]est|eso|esto|isso|questo|ciò|dat|waar|antwoord|to|prawda|det|svaret)\b"
+    r"\b(?:true|so|right|correct\w*|case|wrong|false|answers?|results?|solutions?|claim\w*|think\w*|say|said"
+    r"|thought|first|guess\w*|believe\w*|known?"
+    r"|if|would|could|might|maybe|sure|clear|certain|this|that|it|or|like|verdad|ciert[oa]|correct[oa]|respuesta"
+    r"|certo|verdade|resposta|vrai|réponse|exact"
+    r"|richtig|wahr|antwort|das|stimmt|vero|corretto|risposta|giusto|ça|cela|c['’]est|eso|esto|isso|questo|ciò|dat"
+    r"|waar|antwoord|to|prawda|det|svaret)\b"
     r"|это|верно|правда|ответ",
     re.IGNORECASE,
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span
 from verifiers.extract.words import VALUE, any_of, ascii_words, whole_words
 from verifiers.lazy_pattern import lazy_pattern
@@ -152,7 +153,7 @@ _OTHERS_SAY = lazy_pattern(
 )
 
 # -- announced as something other than the final answer
-_NOT_FINAL = lazy_pattern(
+_NOT_FINAL = Gated(
     r"\b(?:rule|ruled|ruling) out\b|\bat first (?:glance|sight)\b|\b(?:thought|believed|said|rumou?red) to be\b"
     r"|\baccording to (?:my|a|some|his|her)\b"
     r"|\b(?:antwort|ergebnis|lösung)\s+(?:wäre|würde)\b|(?:ответ|результат)\s+\w+\s+бы\b"
@@ -179,7 +180,7 @@ def not_final(sentence: str) -> bool:
 
 
 # -- a denied value that is replaced at once
-_REPLACED = lazy_pattern(
+_REPLACED = Gated(
     r"(?:\b(?:is|are|was|were|['’]s)\s+not|\b(?:is|are|was|were)n['’]t|\b(?:ist|sind|beträgt|lautet)\s+nicht"
     r"|\bn['’]est\s+pas|\bno\s+(?:es|son)|\bnão\s+(?:é|são)|\bnon\s+(?:è|sono)|(?<!\w)не|不是|并非|ليس)\s*"
     rf"(?:{VALUE}|\(?[A-J]\)?)\s*[,;，]?\s*(?:but(?: rather)?|(?:it|that)(?:['’]s| is)(?: actually)?|rather|sondern"
@@ -195,8 +196,9 @@ _REPLACED_AFTER = lazy_pattern(
     rf"|입니다"
     rf"|이다)?[\s.。*]*$"
 )
-_BEFORE_REPLACED = lazy_pattern(
-    r"\b(?:if|whether|suppose|assume|maybe|perhaps|might|could|would|says?|said|claims?|or|not|wenn|si|se|如果)\b|[?？]",
+_BEFORE_REPLACED = Gated(
+    r"\b(?:if|whether|suppose|assume|maybe|perhaps|might|could|would|says?|said|claims?|or|not|wenn|si|se|如果)\b"
+    r"|[?？]",
     re.IGNORECASE,
 )
 
@@ -256,7 +258,7 @@ _DENIED_AFTER = lazy_pattern(
         r"(?:is|klopt|was)\s+(?:\w+\s+)?(?:niet|fout|onjuist|verkeerd)",
         r"(?:är|er)\s+(?:\w+\s+)?(?:inte|ikke|fel|feil|forkert)",
         r"(?:nie jest|jest (?:błędn|zł|niepoprawn)|to (?:błąd|nie))",
-        r"(?:это\s+)?(?:—\s*|-\s*)?(?:это\s+)?(?:неверн|неправильн|ошибочн|ошибка|не\s+(?:явля|подход|мож"
+        r"(?:это\s+)?(?:—\s*|-\s*)?(?:это\s+)?(?:невер[не]|неправильн|ошибочн|ошибка|не\s+(?:явля|подход|мож"
         r"|верн|правильн|ответ|то\b)|ложн)",
         r"(?:'?(?:dir|dır|dur|dür|tir|tır)?\s*)?(?:yanlış|değil|hatalı)",
         r"(?:là\s+)?(?:sai\b|không đúng|không phải|nhầm)", r"(?:adalah\s+)?(?:salah|bukan|keliru)",
@@ -317,11 +319,15 @@ _CALLED_FALSE = lazy_pattern(
         r"(?:но |а |однако )?(?:что|это|эт[оа] (?:утверждение|решение|заявление|высказывание)|этот ответ"
         r"|данное утверждение) ?[—-]? ?(?:является "
         r"|\w+о )?(?:неверн|неправильн|ошибочн|ложн|ложь|неправд|не (?:так|верно|правда)\b|не соответств)",
-        r"(?:但是|但|然而|不过|可是|可|而且|而|并且|所以)?(?:这|此|這|该|該|以上|上述)(?:一|个|個|种|種|样|樣)?(?:说法|說法|答案|结果|結果|结论|結論|观点"
-        r"|觀點|判断|判斷|命题|命題|陈述|解答|看法|想法)?(?:是|就是|也是|都是|显然|顯然|明显|完全|并|並|其实|实际上){0,2}(?:不正确|不正確|不对|不對|错误|錯誤"
+        r"(?:但是|但|然而|不过|可是|可|而且|而|并且|所以)?(?:这|此|這|该|該|以上|上述)(?:一|个|個|种|種|样"
+        r"|樣)?(?:说法|說法|答案|结果|結果|结论|結論|观点"
+        r"|觀點|判断|判斷|命题|命題|陈述|解答|看法|想法)?(?:是|就是|也是|都是|显然|顯然|明显|完全|并|並|其实"
+        r"|实际上){0,2}(?:不正确|不正確|不对|不對|错误|錯誤"
         r"|错的|錯的|错了|有误|有誤|不成立|假的|不准确|荒谬|站不住脚|谬误)",
-        r"(?:但|但是)?(?:显然|顯然|明显|完全|其实)?(?:是)?(?:不正确|不正確|不对|不對|错误|錯誤|错的|錯的)(?:的)?(?=[。！!\s]|$)",
-        r"(?:しかし|だが|が)?、?(?:これは|それは|この(?:答え|主張|結論|値|説|記述)は|という(?:主張|のは|説|考え)は?)(?:明らかに|実は)?(?:誤り|間違|正しくな|違い"
+        r"(?:但|但是)?(?:显然|顯然|明显|完全|其实)?(?:是)?(?:不正确|不正確|不对|不對|错误|錯誤|错的"
+        r"|錯的)(?:的)?(?=[。！!\s]|$)",
+        r"(?:しかし|だが|が)?、?(?:これは|それは|この(?:答え|主張|結論|値|説|記述)は|という(?:主張|のは|説"
+        r"|考え)は?)(?:明らかに|実は)?(?:誤り|間違|正しくな|違い"
         r"|違う|偽|嘘|誤って)",
         r"(?:이라|라)?(?:는|고 하는)?\s*(?:말|주장|것|이 답|이 진술|결론|이것|그것)(?:은|는|이|가)\s*(?:\w+\s)?(?:틀"
         r"|잘못"
@@ -349,6 +355,8 @@ _CALLED_FALSE = lazy_pattern(
 def denied_before(text: str, low: int, start: int) -> bool:
     """Returns whether the text before a box denies it, e.g. "The answer is not \\boxed{5}", "some say \\boxed{5}"."""
     before = text[max(low, start - 100) : start].rstrip(" $\\([{*=:，,、")
+    if before.endswith("\n") and _calculated(before[:-1].rpartition("\n")[2], text[start : start + 60]):
+        return False
     if not before.isascii():
         return bool(_NOT_THIS.search(before[-40:]) or _NOT_SAID.search(before) or _OTHERS_SAY.search(before))
     words = ascii_words(before)
@@ -357,6 +365,15 @@ def denied_before(text: str, low: int, start: int) -> bool:
         or (not _NOT_SAID_WORDS.isdisjoint(words) and _NOT_SAID.search(before) is not None)
         or (not SAYING.isdisjoint(words) and _OTHERS_SAY.search(before) is not None)
     )
+
+
+def _calculated(line: str, box: str) -> bool:
+    """Returns whether a line calculates the number of the box after it ("... need 180/5 = 36 teachers")."""
+    number = _A_NUMBER.search(box)
+    return number is not None and re.search(rf"=\s?[$€£]?{re.escape(number[0])}(?![\d/]|[.,]\d)", line) is not None
+
+
+_A_NUMBER = lazy_pattern(r"\d+(?:[.,/]\d+)*")
 
 
 def unsure_before(text: str, low: int, start: int) -> bool:

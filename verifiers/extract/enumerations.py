@@ -17,7 +17,8 @@ _LIST = lazy_pattern(rf"\s*{_ITEM}(?:\s?[,;、，；]\s?{_ITEM})*[\s.。*]*")
 _ONE = lazy_pattern(_ITEM)
 _SENTENCE = lazy_pattern(r"[.!?]\s|[。！？\n]")
 _CANDIDATES = lazy_pattern(
-    r"candidat|kandidat|possib|option|opcion|opzion|opç|möglich|choice|case|guess|вариант|кандидат|возможн|可能|选项|候補|候选",
+    r"candidat|kandidat|possib|option|opcion|opzion|opç|möglich|choice|case|guess|вариант|кандидат|возможн|可能"
+    r"|选项|候補|候选",
     re.IGNORECASE,
 )
 _DOUBTED = lazy_pattern(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+from verifiers.extract.gates import Gated
 from verifiers.extract.words import VALUE, any_of, lacks, whole_words
 from verifiers.lazy_pattern import lazy_pattern
 
 # -- comparison, multiples and powers: the number beside them is not the value (English: `verify`'s own list)
-COMPARES = lazy_pattern(
+COMPARES = Gated(
     whole_words(
         r"inférieure?s?|supérieure?s?|moins|plus|moitié|double|triple|carré|racine|kleiner|größer|weniger"
         r"|mehr|mindestens|höchstens|unter|über|hälfte|doppelte?|dreifache|quadrat|wurzel|menor|mayor|menos"
@@ -18,12 +19,13 @@ COMPARES = lazy_pattern(
         r"|bình phương|căn|kurang|lebih|mniej\w*|więcej|większ\w*|minder|meer|groter|helft|less|more|greater"
         r"|fewer|larger|smaller|least|most|under|over|below|above|between|within|кратн\w+|кратен|делится|почти"
     )
-    + r"|小于|大于|少于|多于|超过|超過|至少|至多|不到|以上|以下|以内|以內|一半|半分|約数|倍|平方|立方|根号|より|未満"
+    + r"|小于|大于|少于|多于|超过|超過|至少|至多|不到|以上|以下|以内|以內|一半|半分|約数|倍"
+    r"|(?:平方|立方)(?!厘米|分米|毫米|公?里|千米|米|公尺|メートル|センチ|キロ|[ckdm]?m)|根号|より|未満"
     r"|二乗|三乗|半分|割り切|整除|나누어|左右|前后|接近|将近|くらい|ぐらい|程度|近い|에 가까|에 가깝|정도|가량"
-    r"|보다|이상|이하|미만|초과|절반|배수|제곱|से कम|से अधिक|आधा|वर्ग",
+    r"|보다|이상|이하|미만|초과|절반|배수|제곱(?!미터|센티|킬로|㎝|cm|m)|से कम|से अधिक|आधा|वर्ग",
     re.IGNORECASE,
 )
-CONTRAST = lazy_pattern(
+CONTRAST = Gated(
     rf"(?<!\bor)(?<!\bor )(?<!\s)\s*+,?\s*+\(?(?:(?<!\w)(?:(?:and |but )?not|rather than|instead of|(?:und )?nicht"
     rf"|(?:et )?non|pas|y no|e non|e não|а не)\s+|，?(?:而?不是|而非|并非)\s*)"
     rf"(?:{VALUE}(?:\s?(?!times\b|more\b|less\b)[^\W\d_]{{1,12}}[²³]?)?\)?|\(?[A-J](?![A-Za-z])\)?[.。]?)\s*$",

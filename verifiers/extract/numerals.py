@@ -37,24 +37,33 @@ _BASES = {
     " zeventien achttien negentien twintig dertig veertig vijftig zestig zeventig tachtig negentig honderd duizend",
     "sv": "noll ett/en två tre fyra fem sex sju åtta nio tio elva tolv tretton fjorton femton sexton sjutton arton"
     " nitton tjugo trettio fyrtio femtio sextio sjuttio åttio nittio hundra/etthundra tusen",
-    "pl": "zero jeden/jedna/jedno dwa/dwie trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście"
-    " trzynaście czternaście piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście dwadzieścia trzydzieści"
-    " czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt dziewięćdziesiąt sto tysiąc",
-    "ru": "ноль один/одна/одно два/две три четыре пять шесть семь восемь девять десять одиннадцать двенадцать"
+    "pl": "zero jeden/jedna/jedno/jedną dwa/dwie trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście"
+    " dwanaście trzynaście czternaście piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście dwadzieścia"
+    " trzydzieści czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt dziewięćdziesiąt sto tysiąc",
+    "ru": "ноль один/одна/одно/одну два/две три четыре пять шесть семь восемь девять десять одиннадцать двенадцать"
     " тринадцать четырнадцать пятнадцать шестнадцать семнадцать восемнадцать девятнадцать двадцать тридцать сорок"
     " пятьдесят шестьдесят семьдесят восемьдесят девяносто сто тысяча",
-    "uk": "нуль один/одна/одне два/дві три чотири п'ять шість сім вісім дев'ять десять одинадцять дванадцять тринадцять"
-    " чотирнадцять п'ятнадцять шістнадцять сімнадцять вісімнадцять дев'ятнадцять двадцять тридцять сорок п'ятдесят"
-    " шістдесят сімдесят вісімдесят дев'яносто сто тисяча",
-    "cs": "nula jeden/jedna/jedno dva/dvě tři čtyři pět šest sedm osm devět deset jedenáct dvanáct třináct čtrnáct"
-    " patnáct šestnáct sedmnáct osmnáct devatenáct dvacet třicet čtyřicet padesát šedesát sedmdesát osmdesát devadesát"
-    " sto tisíc",
+    "uk": "нуль один/одна/одне/одну два/дві три чотири п'ять шість сім вісім дев'ять десять одинадцять дванадцять"
+    " тринадцять чотирнадцять п'ятнадцять шістнадцять сімнадцять вісімнадцять дев'ятнадцять двадцять тридцять сорок"
+    " п'ятдесят шістдесят сімдесят вісімдесят дев'яносто сто тисяча",
+    "cs": "nula jeden/jedna/jedno/jednu dva/dvě tři čtyři pět šest sedm osm devět deset jedenáct dvanáct třináct"
+    " čtrnáct patnáct šestnáct sedmnáct osmnáct devatenáct dvacet třicet čtyřicet padesát šedesát sedmdesát"
+    " osmdesát devadesát sto tisíc",
     "el": "μηδέν ένα/ένας/μία/μια δύο/δυο τρία/τρεις τέσσερα/τέσσερις πέντε έξι επτά/εφτά οκτώ/οχτώ εννέα/εννιά δέκα"
     " έντεκα δώδεκα δεκατρία/δεκατρείς δεκατέσσερα/δεκατέσσερις δεκαπέντε δεκαέξι/δεκάξι δεκαεπτά/δεκαεφτά"
     " δεκαοκτώ/δεκαοχτώ δεκαεννέα/δεκαεννιά είκοσι τριάντα σαράντα πενήντα εξήντα εβδομήντα ογδόντα ενενήντα"
     " εκατό χίλια",
     "fa": "صفر یک دو سه چهار پنج شش هفت هشت نه ده یازده دوازده سیزده چهارده پانزده شانزده هفده هجده نوزده بیست سی چهل"
     " پنجاه شصت هفتاد هشتاد نود صد هزار",
+    "he": "אפס אחד/אחת שניים/שתיים/שני/שתי שלושה/שלוש ארבעה/ארבע חמישה/חמש שישה/שש שבעה/שבע שמונה תשעה/תשע עשרה/עשר"
+    " אחד_עשר/אחת_עשרה שנים_עשר/שתים_עשרה שלושה_עשר/שלוש_עשרה ארבעה_עשר/ארבע_עשרה חמישה_עשר/חמש_עשרה"
+    " שישה_עשר/שש_עשרה שבעה_עשר/שבע_עשרה שמונה_עשר/שמונה_עשרה תשעה_עשר/תשע_עשרה עשרים שלושים ארבעים חמישים שישים"
+    " שבעים שמונים תשעים מאה אלף",
+    "da": "nul en/et to tre fire fem seks syv/sju otte ni ti elleve tolv tretten fjorten femten seksten sytten atten"
+    " nitten tyve tredive fyrre halvtreds tres halvfjerds firs halvfems hundrede tusind",
+    "ro": "zero unu/una/un/o doi/două trei patru cinci șase șapte opt nouă zece unsprezece doisprezece/douăsprezece"
+    " treisprezece paisprezece cincisprezece șaisprezece șaptesprezece optsprezece nouăsprezece douăzeci treizeci"
+    " patruzeci cincizeci șaizeci șaptezeci optzeci nouăzeci sută/o_sută mie/o_mie",
     "tr": "sıfır bir iki üç dört beş altı yedi sekiz dokuz on - - - - - - - - - yirmi otuz kırk elli altmış yetmiş"
     " seksen doksan yüz bin",
     "vi": "- một/mốt hai ba bốn/tư -/lăm sáu bảy tám chín mười - - - - - - - - - - - - - - - - - - -",
@@ -76,9 +85,16 @@ _COUNTED_TENS = {"vi": ("mười", "mươi"), "id": ("", "puluh"), "tr": ("on", 
 _JOINED = {
     "en": ("{t}-{u}",), "fr": ("{t}-{u}",), "es": ("{t} y {u}",), "pt": ("{t} e {u}",), "it": ("{t}{u}",),
     "sv": ("{t}{u}",), "pl": ("{t} {u}",), "ru": ("{t} {u}",), "uk": ("{t} {u}",), "cs": ("{t} {u}",),
+    "he": ("{t} ו{u}",), "ro": ("{t} și {u}",),
     "el": ("{t} {u}",), "fa": ("{t} و {u}",), "tr": ("{t} {u}",), "ko": ("{t}{u}", "{t} {u}"),
 }  # fmt: skip
-_ONES_FIRST = {"de": ("{u}und{t}",), "nl": ("{u}en{t}", "{u}ën{t}"), "cs": ("{u}a{t}",), "ar": ("{u} و{t}",)}
+_ONES_FIRST = {
+    "de": ("{u}und{t}",),
+    "nl": ("{u}en{t}", "{u}ën{t}"),
+    "cs": ("{u}a{t}",),
+    "da": ("{u}og{t}",),
+    "ar": ("{u} و{t}",),
+}
 # 200 to 900 in languages with separate words for them; below, the words for 100 in a number above 100.
 _HUNDREDS = {
     "es": "doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos novecientos",
@@ -156,8 +172,8 @@ _MYRIADS = "万萬"
 CHARACTERS = f"[{''.join((*_CHARACTERS, *_CHARACTER_TENS))}{_MYRIADS}]{{1,12}}"  # the input of `in_characters`
 # Words for 1 that are also articles or pronouns, so that by themselves they are not numbers.
 ARTICLES = frozenset(
-    "one ein eins un une uno una um uma een en et ett jeden jedna jedno один одна одно одне bir một satu 하나 한 एक"
-    " واحد واحدة ένα ένας μία μια یک".split()
+    "one ein eins un une uno una um uma een en et ett jeden jedna jedno один одна одно одну одне jedną jednu bir một"
+    " satu 하나 한 एक واحد واحدة ένα ένας μία μια یک".split()
 )
 _SCRIPTS = (
     ("ja", lazy_pattern("[\u3040-\u30ff]")),
@@ -167,6 +183,7 @@ _SCRIPTS = (
     ("ru", lazy_pattern("[\u0400-\u04ff]")),
     ("fa", lazy_pattern("[پچژگکی]")),
     ("ar", lazy_pattern("[\u0621-\u064a]")),
+    ("he", lazy_pattern("[\u05d0-\u05ea]")),
     ("hi", lazy_pattern("[\u0904-\u0939]")),
     ("el", lazy_pattern("[άέήίόύώ]")),
     ("cs", lazy_pattern("[řěů]")),
@@ -183,6 +200,8 @@ _COMMON = {
     "pl": "i jest są ile w na z ma więc po do to że się każdy każdym razem zatem czyli przez wynosi wynik dla oblicz"
     " jaki",
     "cs": "kolik tedy celkem dohromady jsou když každý má zbylo zbývá",
+    "da": "og hvor mange hvad af der koster har så med han hun tilbage på til ikke",
+    "ro": "și sunt câte câți cât are din deci cu pe la că este în mai",
     "tr": "ve bir kaç vardır var ile için eder olur her de da tane bu ne kadar dolayısıyla göre",
     "vi": "là có và mỗi một bao nhiêu của số được vậy thì hỏi cho trong các",
     "id": "adalah dan berapa di yang ada jadi setiap dengan untuk ini itu maka banyak dari",

@@ -1,6 +1,9 @@
-"""Tells the operands of a calculation in words from its result: "20 vanilla cones - 16 fruity ones = 4 more"."""
+"""Tells the operands of a calculation from its result: "20 vanilla cones - 16 fruity ones = 4 more"."""
 
 from __future__ import annotations
+
+import re
+from fractions import Fraction
 
 from verifiers.extract.numerals import language_of
 from verifiers.extract.quantities import quantities
@@ -11,10 +14,10 @@ from verifiers.lazy_pattern import lazy_pattern
 _LOOK = 200  # characters of a calculation that are read
 _NAMED = r"(?:\s?/?(?<![\w'’])[^\W\d_][\w'’]*+(?:-[^\W\d_]+)*+|\s?\\?%)*+"  # the words of a quantity
 _SIGN = r"\s?[-–−+*/×÷·]\s?"
-_NUMBER = r"[$€£¥]?\d[\d.,]*"
+_NUMBER = r"\(?[-−]?[$€£¥]?\d[\d.,]*\)?"
 _AN_OPERAND = lazy_pattern(rf"{_NAMED}(?:{_SIGN}{_NUMBER}{_NAMED})+\s?=")
-_THE_LAST = lazy_pattern(rf"{_NAMED}\s?=")
-_BEFORE_IT = lazy_pattern(rf"\d{_NAMED}{_SIGN}[$€£¥]?$")
+_THE_LAST = lazy_pattern(rf"\)?{_NAMED}\s?=")
+_BEFORE_IT = lazy_pattern(rf"\d{_NAMED}{_SIGN}\(?[-−]?[$€£¥]?$")
 
 
 def result_of(text: str, extraction: Extraction) -> Extraction:
@@ -37,3 +40,17 @@ def result_of(text: str, extraction: Extraction) -> Extraction:
 def _only_value(text: str, start: int, end: int) -> Span | None:
     found = quantities(text, start, end, language_of(text))
     return found[0].span if len(found) == 1 else None
+
+
+def total_of(calculation: str) -> Fraction | None:
+    """Returns the value of numbers with operators between them, products first, or None for a division by 0."""
+    total = Fraction(0)
+    for sign, product in re.findall(r"(^|[-+−–])([^-+−–]+)", calculation.replace(" ", "")):
+        factors = re.findall(r"(^|[·*×x/÷])([\d.]+)", product)
+        value = Fraction(1)
+        for operator, number in factors:
+            if operator in ("/", "÷") and not Fraction(number):
+                return None
+            value = value / Fraction(number) if operator in ("/", "÷") else value * Fraction(number)
+        total += -value if sign in ("-", "−", "–") else value
+    return total

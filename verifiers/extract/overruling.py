@@ -142,6 +142,9 @@ def _contradicted(text: str, low: int, position: int, value: str) -> bool:
     claims += [(claim.end(), claim.end() + _LED) for claim in _MAY_CLAIM.finditer(text, low, position)]
     for start, end in claims:
         same = _NUMBER.findall(text, start, end)[:1] == numbers[:1] if numbers else text[start:end] == value
+        led = text[low:start]
+        if any(led.count(opening) > led.count(closing) for opening, closing in _QUOTES):
+            continue  # "「答えは56」と書いた生徒がいました"
         first = _AT_FIRST.search(text, sentence_start(text, start, low), start)
         if not (same or first or CORRECTION.search(text, start, position)):
             return True

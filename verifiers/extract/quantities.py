@@ -20,6 +20,7 @@ from verifiers.extract.numerals import (
     parts,
 )
 from verifiers.extract.spans import Span
+from verifiers.extract.spoken import spoken_times
 from verifiers.lazy_pattern import lazy_pattern
 from verifiers.marks import MARKS
 from verifiers.units.reading import lookup
@@ -40,8 +41,10 @@ _IN_DIGITS = lazy_pattern(
     r"(?P<relation>[A-Za-z](?:\([a-z]\))?\s?(?:[=<>≤≥])\s?[^\s=<>≤≥,;，、。$\u3040-\uffff]{1,60}"
     r"(?:\s?[-+−*/·×]\s?[^\s=<>,;，、。$\u3040-\uffff]{1,60}){0,8}"
     r"(?<![.!?)]))"
-    r"|(?=\d)(?<![\d:.])(?P<time>\d{1,2}:\d{2}(?![\d:])(?:\s?[apAP]\.?\s?[mM]\b\.?)?|\d{1,2}\.\d{2}(?=\s[apAP]\.?[mM]\b)"
-    r"|\d{1,2}(?:[.:]\d{2})?\s?Uhr\b(?:\s\d{2}(?!\d))?|\d{1,2}(?=\s?[apAP]\.?[mM]\b)\s?[apAP]\.?[mM]\b|\d{1,2}\s?h\s?\d{2}(?!\s?min|\d))"
+    r"|(?=\d)(?<![\d:.])(?P<time>\d{1,2}:\d{2}(?![\d:])(?:\s?[apAP]\.?\s?[mM]\b\.?)?"
+    r"|\d{1,2}\.\d{2}(?=\s[apAP]\.?[mM]\b)"
+    r"|\d{1,2}(?:[.:]\d{2})?\s?Uhr\b(?:\s\d{2}(?!\d))?|\d{1,2}(?=\s?[apAP]\.?[mM]\b)\s?[apAP]\.?[mM]\b"
+    r"|\d{1,2}\s?h\s?\d{2}(?!\s?min|\d))"
     r"|(?=\d)(?<![\d:.])(?P<ratio>\d{1,9}(?:\s?:\s?\d{1,9}){1,2}"
     r"|(?:(?<=ratio )|(?<=ratio of ))\d{1,9} to \d{1,9})(?!\d)"
     rf""
@@ -49,7 +52,8 @@ _IN_DIGITS = lazy_pattern(
     r"(?<!\d[.,])(?:[-+−]?[$€£¥₹]\s?|[-+−]\s?|(?<!\d)(?<!\d )%)?"
     r"(?P<number>(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d{1,3}(?:\.\d{3}){2,}"
     r"|\d{1,30})(?!\d)(?:[.,]\d{1,20})?)"
-    rf"(?:\s?/\s?(?P<under>\d{{1,9}}))?(?:\s?%)?(?:(?![{_LETTERS}\d^])|(?={_TOUCHING}))(?:\s?(?P<unit>{_UNITS}(?:\s?(?:/|per|an?)\s?{_UNITS})?))?"
+    rf"(?:\s?/\s?(?P<under>\d{{1,9}}))?(?:\s?%)?(?:(?![{_LETTERS}\d^])"
+    rf"|(?={_TOUCHING}))(?:\s?(?P<unit>{_UNITS}(?:\s?(?:/|per|an?)\s?{_UNITS})?))?"
 )
 ROOT = lazy_pattern(  # "2√3", "36π", "4π/3"
     r"(?<![\w^/.,·×+−-])(?<![·*×+−-] )(?<!\d\*)(?=[\d√π])\d{0,9}(?:[.,/]\d{1,9})?"
@@ -57,7 +61,8 @@ ROOT = lazy_pattern(  # "2√3", "36π", "4π/3"
     r"(?![\w^/(²³])(?!\s?[-+−·×*]\s?[\w(√])"
 )
 _CLOCK = lazy_pattern(
-    r"(?<![\d:.])(?:(?:午前|午後|上午|下午|早上|晚上|凌晨|오전|오후)\s?)?\d{1,2}\s?(?:[時时시](?![間间간])|[点點](?=\d{1,2}分|[半钟整]))"
+    r"(?<![\d:.])(?:(?:午前|午後|上午|下午|早上|晚上|凌晨|오전|오후)\s?)?\d{1,2}\s?(?:[時时시](?![間间간])"
+    r"|[点點](?=\d{1,2}分|[半钟整]))"
     r"(?:\s?\d{1,2}\s?[分분](?![钟鐘])|[半반钟整])?"
 )  # 午前9時35分
 _NAME = lazy_pattern(rf"\s?-?([^\W\d_]{{1,16}}(?:[{MARKS}]+[^\W\d_]{{0,6}}){{0,6}})(?![^\W\d_])")
@@ -103,6 +108,21 @@ _TIMES = {
 }
 _TIME_UNIT = "|".join(f"(?P<{name}>{'|'.join(words.split())})" for name, words in _TIMES.items())
 _TIME_UNIT_AT = lazy_pattern(rf"\s?(?:{_TIME_UNIT})(?![^\W\d_\u3040-\ud7af])", re.IGNORECASE)
+_MAJOR = lazy_pattern(
+    r"\s?(?:(?:dollar|euro|pound|peso|franc|rand|krone|krona)s?|euro|pfund|franken|livres?|francs?|libras?|re(?:al"
+    r"|ais)|sterline|dólar(?:es)?"
+    r"|dollari|kron(?:or|er|en)|zł(?:ot(?:y|e|ych))?|korun[ay]?|lira|lei|рубл\w*|гривн\w*|гривень|грн|долар\w*"
+    r"|доллар\w*|евро|євро|lire"
+    r"|dolar\w*|ευρώ|دولار\w*|ريال\w*|جنيه\w*|रुपय\w*)(?![^\W\d_])",
+    re.IGNORECASE,
+)
+_MINOR = lazy_pattern(
+    r"\s?(?:cents?|pence|pennies|p|centimes?|céntimos?|centavos?|cêntimos?|centesim[io]|grosz\w*|öre|øre|kuruş"
+    r"|haléř\w*|bani|копе\w*|коп"
+    r"|копі\w*|цент\w*|λεπτά|سنت\w*|هلل\w*|قرش\w*|पैसे)(?![^\W\d_])",
+    re.IGNORECASE,
+)
+_ENDS_SUM = lazy_pattern(r"[\s*]*(?:[.,;:!?)\n]|$)")  # after "four dollars fifty"
 _TIME_JOINT = lazy_pattern(r"\.?,?\s?(?:(?:and|und|et|y|e|en|och|i|и|ve|và|dan|और)\s)?\s?", re.IGNORECASE)
 
 
@@ -125,14 +145,20 @@ def quantities(text: str, start: int, end: int, language: str) -> tuple[Quantity
     shares = [*_shares(text, start, end), *_spelled(_CLOCK, "time", text, start, end)] if east else []
     roots = _spelled(ROOT, "formula", text, start, end) if "√" in text or "π" in text else []
     in_digits = [_in_digits(match) for match in _IN_DIGITS.finditer(text, start, end)]
+    spoken = [
+        Quantity(span, kind, None, said if kind == "time" else Fraction(said.split()[0]), said)
+        for span, kind, said in spoken_times(text, start, end, language)
+    ]
     in_words = _characters(text, start, end) if language in ("zh", "ja") else _words(text, start, end, language)
     found: list[Quantity] = []
-    for others in (shares, roots, in_digits, in_words):
+    for others in (shares, roots, spoken, in_digits, in_words):
         taken = [quantity.span for quantity in found]
         found += [item for item in others if not any(low < item.span[1] and item.span[0] < high for low, high in taken)]
     found.sort(key=lambda quantity: quantity.span)
     signs = {sign.end(): sign.start() for sign in _MINUS.finditer(text, start, end)}
-    return tuple(_with_durations(text, [_signed(text, signs, item) for item in found] if signs else found, end))
+    return tuple(
+        _with_durations(text, [_signed(text, signs, item) for item in found] if signs else found, end, language)
+    )
 
 
 def in_digits(text: str, start: int, end: int, language: str) -> str:
@@ -225,13 +251,13 @@ def _signed(text: str, signs: dict[int, int], quantity: Quantity) -> Quantity:
     return Quantity((sign, high), quantity.kind, value, value, said)
 
 
-def _with_durations(text: str, parts: list[Quantity], end: int) -> list[Quantity]:
+def _with_durations(text: str, parts: list[Quantity], end: int, language: str) -> list[Quantity]:
     """Merges durations such as "3 h 35 min" or "two hours and ten minutes" into one quantity each."""
     merged: list[Quantity] = []
     for quantity in parts:
         before = merged[-1] if merged else None
         if before is not None and before.kind in ("number", "word") and quantity.kind in ("number", "word"):
-            joined = _duration(text, before, quantity, end)
+            joined = _duration(text, before, quantity, end) or _sum_of_money(text, before, quantity, end, language)
             if joined is not None:
                 merged[-1] = joined
                 continue
@@ -239,15 +265,42 @@ def _with_durations(text: str, parts: list[Quantity], end: int) -> list[Quantity
     return merged
 
 
+def _sum_of_money(text: str, first: Quantity, second: Quantity, end: int, language: str) -> Quantity | None:
+    """Returns "3 dollars and 50 cents", "$3 and 50 cents" or "three euros fifty" as one quantity, or None."""
+    if second.span[0] - first.span[1] > 20 or first.value is None or second.value is None:
+        return None
+    if first.value.denominator > 1 or not (0 < second.value < 100 and second.value.denominator == 1):
+        return None
+    at = _number_end(text, first)
+    major = _MAJOR.match(text, at, end)
+    if major is None and text[first.span[0]] not in "$€£":
+        return None
+    joint = _TIME_JOINT.fullmatch(text, major.end() if major else at, second.span[0])
+    minor = _MINOR.match(text, _number_end(text, second), end)
+    spoken = minor is None and major is not None and second.value > 9 and _ENDS_SUM.match(text, second.span[1], end)
+    if joint is None or "." in joint[0] or not (minor or spoken):
+        return None
+    value = first.value + second.value / 100
+    name = major[0].strip() if major and language == "en" else ""
+    stop = max(second.span[1], minor.end() if minor else 0)
+    said = f"{float(value):.2f}" + (f"\\text{{ {name}}}" if name else "")
+    return Quantity((first.span[0], stop), first.kind, value, value, said if major else f"{text[first.span[0]]}{said}")
+
+
+def _number_end(text: str, quantity: Quantity) -> int:
+    """Returns where the digits or words of a quantity end, before its unit."""
+    at = quantity.span[1]
+    while quantity.kind == "number" and not text[at - 1].isdigit():  # the unit is part of the quantity
+        at -= 1
+    return at
+
+
 def _duration(text: str, first: Quantity, second: Quantity, end: int) -> Quantity | None:
     if second.span[0] - first.span[1] > 20 or first.value is None or second.value is None:
         return None
     places, names = [], []
     for quantity in (first, second):
-        at = quantity.span[1]
-        while quantity.kind == "number" and not text[at - 1].isdigit():  # the unit is part of the quantity
-            at -= 1
-        unit = _TIME_UNIT_AT.match(text, at, end)
+        unit = _TIME_UNIT_AT.match(text, _number_end(text, quantity), end)
         if unit is None:
             return None
         places.append(unit.end())
@@ -342,7 +395,7 @@ def _amount(text: str, tokens: list[re.Match[str]], lower: list[str], at: int, l
     if found is None:
         return None
     value, last = found
-    if 0 < value < 1000 and _scaled(text, tokens, lower, last, 1000):
+    if 0 < value < 1000 and _scaled(text, tokens, lower, last, 1000, language):
         value, last = value * 1000, last + 1
     if value % 1000 or not value:
         return value, last
@@ -361,7 +414,7 @@ def _below_thousand(
     else:
         return None
     last = at + size
-    if 0 < value < 100 and _scaled(text, tokens, lower, last, 100):
+    if 0 < value < 100 and _scaled(text, tokens, lower, last, 100, language):
         value, last = value * 100, last + 1
     if value % 100 or not 0 < value < 1000:
         return value, last
@@ -369,9 +422,11 @@ def _below_thousand(
     return (value + rest[0], rest[1]) if rest and rest[0] < 100 else (value, last)
 
 
-def _scaled(text: str, tokens: list[re.Match[str]], lower: list[str], at: int, scale: int) -> bool:
+def _scaled(text: str, tokens: list[re.Match[str]], lower: list[str], at: int, scale: int, language: str) -> bool:
     """Returns whether the word at index `at` multiplies the number before it by `scale`."""
-    return at < len(lower) and lower[at] in _SCALES[scale] and _adjacent(text, tokens, at)
+    if at >= len(lower) or lower[at] not in _SCALES[scale] or (language != "fr" and lower[at].startswith("cent")):
+        return False  # "fifty cents"
+    return _adjacent(text, tokens, at)
 
 
 def _adjacent(text: str, tokens: list[re.Match[str]], at: int) -> bool:

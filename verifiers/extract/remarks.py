@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
+from verifiers.extract.asked import shared_with
+from verifiers.extract.gates import Gated
 from verifiers.extract.spans import ending
+from verifiers.extract.statement_words import REPORTS
 from verifiers.lazy_pattern import lazy_pattern
 
 _STOPS = frozenset(".!?。！？؟)）")
@@ -17,35 +21,43 @@ _OFFER = lazy_pattern(
     r"|want me to|can i help"
     r"|(?:does|did) (?:that|this|it) (?:make sense|help)|is (?:that|this|it|everything) clear|(?:any|more"
     r"|other) (?:other )?questions"
-    r"|need (?:more|any) help|let me know|feel free|if you(?:['’]d| would)? (?:have|need|want|like)"
-    r"|möchtest du|möchten sie|soll ich|willst du|(?:wenn|falls) (?:du|sie) (?:noch )?(?:weitere )?(?:fragen"
-    r"|hilfe)|brauchst du|hast du noch"
-    r"|ist (?:das|alles) klar|frag (?:gern|einfach)|veux-tu|voulez-vous|souhaite[sz]|dois-je|puis-je|si (?:tu as"
-    r"|vous avez) (?:d['’]autres )?"
+    r"|need (?:more|any) help|let me know|feel free|(?:if|in case) you(?:['’]d| would)? (?:have|need|want|like|wish"
+    r"|prefer)"
+    r"|möchtest du|möchten sie|soll ich|willst du|(?:wenn|falls) (?:du|sie|ihr) (?:noch )?(?:weitere )?(?:fragen"
+    r"|hilfe|mag|möchte|will|woll)|brauchst du|hast du noch|auf wunsch|gern(?:e)? (?:zeige|erkläre|rechne)"
+    r"|ist (?:das|alles) klar|frag (?:gern|einfach)|veux-tu|voulez-vous|souhaite[sz]|dois-je|puis-je|si (?:tu (?:as"
+    r"|veux|préf)"
+    r"|vous (?:avez|voulez|préf)|besoin)"
     r"|as-tu|avez-vous|n['’]hésite|(?:quieres|quiere|deseas|desea) (?:que|ver|otr)|te gustaría|le gustaría"
-    r"|si (?:tienes|necesitas|quieres)"
-    r"|tienes (?:alguna|más)|(?:você )?(?:quer|gostaria) (?:que|de|ver)|se (?:tiver|precisar|quiser)|posso ajudar"
-    r"|vuoi (?:che|vedere|un)"
-    r"|vorresti|se (?:hai|vuoi|ti serve)|hai (?:altre )?domande|posso aiutar|wil je|zal ik|als je (?:nog )?vragen"
-    r"|heb je (?:nog )?vragen"
-    r"|vill du|om du har|chcesz|czy chcesz|jeśli masz|masz pytania|хочешь|хотите|если (?:есть|у вас|у тебя|нужн)"
-    r"|есть ли (?:ещё )?вопрос"
-    r"|(?:başka )?sorun(?:uz)? varsa|ister misin|bạn có (?:muốn|cần)|nếu bạn|apakah (?:kamu|anda) (?:ingin|mau)"
-    r"|jika (?:kamu|anda)"
-    r"|(?:你|您)?(?:想|要|需要)(?:不要|我|看|了解)|如果(?:你|您)?(?:还|有|需要|想)|还有(?:什么|其他)|他に|もし(?:他に|さらに)|質問が"
-    r"|더 궁금|다른 질문|질문이 있|원하시면|هل (?:تريد|ترغب|لديك)|إذا (?:كان لديك|أردت)|क्या आप|अगर आपको|यदि आपको)",
+    r"|si (?:tienes|necesitas|quieres|quiere|lo deseas?|te apetece|prefieres)"
+    r"|tienes (?:alguna|más)|(?:você )?(?:quer|gostaria) (?:que|de|ver)|se (?:você )?(?:tiver|precisar|quiser|preferir)"
+    r"|posso ajudar|vuoi (?:che|vedere|un)"
+    r"|vorresti|se (?:hai|vuoi|vuole|ti serve|preferisci)|hai (?:altre )?domande|posso aiutar|wil je|zal ik"
+    r"|als (?:je|u) (?:nog )?(?:vragen|wil|wilt)|heb je (?:nog )?vragen"
+    r"|vill du|om du (?:har|vill)|chcesz|czy chcesz|jeśli (?:masz|chcesz|wolisz)|masz pytania|хочешь|хотите"
+    r"|если (?:есть|у вас|у тебя|нужн|хо[чт])|есть ли (?:ещё )?вопрос|якщо (?:хоч|потріб)|pokud (?:chce|máš)"
+    r"|αν (?:θέλ|χρει)"
+    r"|(?:başka )?sorun(?:uz)? varsa|ister misin|isters|bạn có (?:muốn|cần)|nếu bạn|apakah (?:kamu|anda) (?:ingin|mau)"
+    r"|(?:jika|kalau) (?:kamu|anda|mau|ingin)|dacă (?:vrei|dorești)"
+    r"|(?:你|您)?(?:想|要|需要)(?:不要|我|看|了解)|如果(?:你|您)?(?:还|有|需要|想|愿意)|还有(?:什么|其他)|他に"
+    r"|もし(?:他に|さらに|よ)|質問が"
+    r"|(?:よければ|必要なら|ご希望)|더 궁금|다른 질문|질문이 있|원하(?:시?면|신다면)|هل (?:تريد|ترغب|لديك)|(?:إذا"
+    r"|إن) (?:كان لديك|أرد|شئت|رغبت)"
+    r"|אם תרצ|اگر (?:بخواه|مایل|سوال)|क्या आप|(?:अगर|यदि) (?:आपको|आप|तुम)|(?:अगर|यदि) चाहें)",
     re.IGNORECASE,
 )
 # If an offer contains one of these words, it doubts the answer and is kept.
 _DOUBTS = lazy_pattern(
-    r"answer|instead|correct|right|wrong|\bsure\b|change|rather|really|actually|true|trust|\bcheck|mistake|different|antwort|richtig"
-    r"|falsch|réponse|juste|respuesta|resposta|risposta|ответ|верн|правильн|答案|答え|正し|正确|错|정답|맞|الجواب|الإجابة|cevap|doğru|đáp"
+    r"answer|instead|correct|right|wrong|\bsure\b|change|rather|really|actually|true|trust|\bcheck|mistake"
+    r"|different|antwort|richtig"
+    r"|falsch|réponse|juste|respuesta|resposta|risposta|ответ|верн|правильн|答案|答え|正し|正确|错|정답|맞|الجواب"
+    r"|الإجابة|cevap|doğru|đáp"
     r"|jawab|benar|उत्तर|सही|svar|rätt|odpowied",
     re.IGNORECASE,
 )
 _CONFUSED = (
     r"(?:do not|don['’]t|not to be|be careful not to|never)\s+confuse\w*|not to be confused"
-    r"|nicht (?:zu )?verwechseln|verwechsle"
+    r"|nicht (?:mit [^.!]{3,40} )?(?:zu )?verwechseln|verwechsle"
     r"|ne pas confondre|ne confond\w*|à ne pas confondre|no (?:lo )?confund\w*|não confund\w*|non confond\w*"
     r"|da non confondere|не путать"
     r"|не путай\w*|不要(?:和|与|跟)?[^,，。]{0,12}混淆|混同し"
@@ -56,10 +68,96 @@ _CONTRAST = (
     r"|不是|而不是|而非|न कि"
 )
 _UNREAL = (
-    r"(?:if|for|with|wenn|bei|mit|si|se|con|pour|avec|если|при)\b[^()]{0,160}(?:\bwould\b|\bwäre[n]?\b|\bserait\b|\bsería\b|\bseria\b"
+    r"(?:if|for|with|wenn|bei|mit|si|se|con|pour|avec|если|при)\b[^()]{0,160}(?:\bwould\b|\bwäre[n]?\b|\bserait\b"
+    r"|\bsería\b|\bseria\b"
     r"|\bsarebbe\b|\bбыло бы\b)|如果[^()（）]{0,80}就"
 )
 _ASIDE = lazy_pattern(rf"\s*[(（]\s*(?:{_CONFUSED}|{_CONTRAST}|{_UNREAL})[^()（）]*[)）][.。!]?\s*", re.IGNORECASE)
+# "Not bad at all!": a closing exclamation that praises and denies nothing.
+_EXCLAIMS = lazy_pattern(
+    r"[\s¡*_(]*(?:(?:and |so |well,? |see,? )?(?:(?:that['’]?s|that was|that wasn['’]t|it['’]s|it wasn['’]t"
+    r"|this was|what) )?"
+    r"(?:(?:not|so|too|pretty|quite|really|very|rather|a|an|all|that|half) ){0,3}"
+    r"(?:bad|hard|difficult|easy|simple|nice|neat|fun|shabby|tricky|cool|great|lovely|a lot|lot|few|bit|sum|saving"
+    r"|bargain|deal)"
+    r"(?: (?:at all|one|little|number|question|problem|result|right|done|amount|lot|of \w+|for a \w+)){0,2}"
+    r"|(?:gar |eigentlich |das war |war )*(?:nicht|gar nicht|ganz|ziemlich|doch) (?:so |ganz |wahr "
+    r"|zu )?(?:schlecht|übel|schwer|schwierig"
+    r"|einfach|leicht|viel|schön)|(?:c['’](?:est|était) )?(?:pas (?:si |trop )?(?:mal|difficile|compliqué)(?: du tout)?"
+    r"|facile|(?:plutôt|assez) (?:facile|simple|bien))"
+    r"|(?:no (?:est[áa]|es|era|fue) )?(?:nada |tan |muy )*(?:mal|difícil|fácil|sencillo)|(?:até que )?(?:não (?:é"
+    r"|está|foi) )?(?:nada |tão |nem )*"
+    r"(?:mal|mau|difícil|fácil|simples)|(?:niente|mica) male|non (?:è|era) (?:così |poi )*(?:male|difficile)"
+    r"|(?:davvero )?(?:facile|semplice)"
+    r"|(?:helemaal )?niet (?:slecht|gek|verkeerd|moeilijk|zo moeilijk)|(?:inte (?:alls )?(?:så )?(?:illa|dåligt|svårt))"
+    r"|(?:całkiem |wcale )?(?:nieźle|nie tak (?:źle|mało)|proste)|(?:совсем |очень )?(?:неплохо|несложно|просто"
+    r"|легко)|(?:зовсім )?непогано"
+    r"|(?:hiç )?fena değil|(?:cukup |lumayan )?(?:mudah|lumayan|bagus)|không tệ(?: chút nào)?|(?:还|還|真|很"
+    r"|挺)?(?:不错|不難|不难|简单|简单吧)"
+    r"|(?:なかなか|とても)?(?:悪くない|簡単)(?:です)?ね?|나쁘지 않(?:네요|죠|아요)|쉽(?:죠|네요)|(?:ليس سيئ|غير سيئ"
+    r"|سهل)\w*(?: على الإطلاق)?|बुरा नहीं)"
+    r"[\s*_)]*[!！][\s*_)]*",
+    re.IGNORECASE,
+)
+# "The intercept isn't asked for.", "The change depends on the banknote.": something that the sentence before lacks.
+_NOT_ASKED = Gated(
+    r"(?:(?:is|are|was|were)(?:n['’]t| not) (?:\w+ )?(?:asked|needed|required|wanted|relevant|of interest"
+    r"|part of (?:the|this) question)"
+    r"|(?:do|does|did)(?:n['’]t| not) (?:matter|play (?:a|any) (?:role|part)|concern us)|is (?:irrelevant"
+    r"|beside the point)"
+    r"|(?:nobody|no one) (?:asked|asks)|(?:we|you) (?:were(?:n['’]t| not) asked|(?:do not|don['’]t|didn['’]t) need)"
+    r"|depends? on"
+    r"|(?:ist|sind|war|wird) (?:hier |dabei |aber )*(?:nicht (?:gefragt|gesucht|gefordert|wichtig|nötig)|egal"
+    r"|unwichtig)"
+    r"|(?:spiel(?:t|en)|braucht|brauchen) (?:wir |man |hier |dabei )*(?:keine rolle|nicht)|häng(?:t|en) (?:von|davon)"
+    r"|n['’](?:est|était|intervient|a) pas (?:demandée?|utile|nécessaire|d['’]importance|ici)|on ne demande pas"
+    r"|n['’]importe pas|dépend d"
+    r"|no (?:se (?:pide|pregunta|necesita)|importa|hace falta|interesa)|depende d|não (?:foi pedid|é (?:pedid"
+    r"|necessári)|se pede|importa|interessa)"
+    r"|non (?:è (?:richiest|necessari)|serve|importa|interessa|ci interessa)|dipende d|(?:is|wordt"
+    r"|doet) (?:hier )?(?:niet (?:gevraagd|nodig)"
+    r"|er niet toe)|hangt af|(?:behövs|efterfrågas) inte|beror på|nie (?:jest|są) (?:potrzebn|ważn)|nie pytaj"
+    r"|nie ma znaczenia|zależy od"
+    r"|(?:не (?:нужн|требует|спрашива|важн|имеет значения)|завис[ия]т от|не потрібн|не питают|залежить від)"
+    r"|sorulmu|(?:gerek(?:li)?|önemli) değil|bağlı|không (?:cần|được hỏi|hỏi)|phụ thuộc|tidak (?:ditanya|perlu"
+    r"|diminta)|tergantung"
+    r"|(?:没有?问|沒有?問|不(?:需要|重要|影响)|取决于|无关)|(?:聞かれて|問われて|必要(?:では|は)?あり?|関係(?:が"
+    r"|は)?)い?ませ?ん|問題ではあり|によります|次第です"
+    r"|(?:묻지 않|필요 ?없|상관 ?없|달려 있|따라 다)|(?:غير مطلوب|لا (?:يهم|نحتاج)|ليست? مطلوب|يعتمد|تعتمد)"
+    r"|नहीं पूछ|ज़रूरत नहीं|निर्भर)",
+    re.IGNORECASE,
+)
+_LONGEST_ASIDE = 110
+_POINTS = lazy_pattern(  # such a remark must name its thing
+    r"[\s*_(]*(?:and |but )?(?:(?:it|this|that|these|those|which|what|everything|all|here|there|he|she|they|das"
+    r"|dies\w*|es|alles|er|sie|ça|cela"
+    r"|ceci|c|ce|cette|tout|eso|esto|todo|isso|isto|tudo|ciò|questo|tutto|dat|dit|alles|det|allt|to|это|всё|це"
+    r"|bu)(?![^\W\d_])"
+    r"|这|那|它|これ|それ|그|이것|هذا|ذلك|यह)",
+    re.IGNORECASE,
+)
+# "They add to 12, so it checks out."
+_FITS = lazy_pattern(
+    r"[,;:—–，、،]\s*(?:(?:so|and|which|und|also|denn|das|donc|ce qui|et|así que|y|por lo que|e|o que|então|logo"
+    r"|quindi|dus|så|więc|czyli|а значит"
+    r"|так что|значит|и)(?![^\W\d_])\s*|(?:所以|因此|よって)[，、]?)*+"
+    r"(?:(?:it|that|this|everything|all|the (?:check|numbers?|sum))(?: all| both)?(?: (?:checks? out|fits?"
+    r"|works?(?: out)?|adds? up|match(?:es)?|agrees?"
+    r"|(?:is|are) (?:consistent|as required|as it should be|correct|right|fine))|['’]s (?:right|correct|consistent"
+    r"|fine))"
+    r"|(?:as|just as|exactly as) (?:required|it should(?: be)?|expected|stated|given|wanted)|(?:genau )?(?:wie"
+    r"|was) (?:gefordert|verlangt|es sein soll)"
+    r"|(?:es|das|alles|passt|stimmt)(?: es| das| alles| auch)? ?(?:passt|stimmt)?(?: alles| genau)?|(?:tout|ça|cela"
+    r"|c['’]est|le compte) ?"
+    r"(?:colle|marche|correspond|est bon|bon|est juste|y est)|(?:todo |eso )?(?:cuadra|encaja|coincide|está bien"
+    r"|es correcto)(?: todo)?"
+    r"|(?:tudo |isso )?(?:bate|confere|está certo|fecha)(?: certo)?|(?:tutto |il conto )?(?:torna|quadra)|(?:dat "
+    r"|alles |het )?klopt(?: het| dat| alles)?"
+    r"|(?:allt |det )?stämmer(?: det| allt)?|(?:wszystko )?(?:się zgadza|zgadza się|pasuje)|(?:всё|все) (?:сходится"
+    r"|верно|правильно)|(?:正好)?(?:符合|吻合|没错|正确)"
+    r"|(?:合って|一致して)います|맞습니다|맞아요)[.!。！\s)*]*",
+    re.IGNORECASE,
+)
 # "It isn't 41, which is the sum of the legs.", "If you got 12, you counted the pieces.": one other value is given up.
 _GIVEN_UP = lazy_pattern(
     r"[\s*_-]*(?:(?:it|that|this)(?:['’]s not| is not| isn['’]t)|(?:es|das) (?:ist|sind) nicht|ce n['’]est pas"
@@ -81,8 +179,10 @@ _WHO = (
     r"|niektórzy|iemand|sommigen|någon|vissa|jag|cineva|unii"
 )
 _SAYS = (
-    r"claim(?:s|ed)?|say|says|said|thinks?|thought|writes?|wrote|gets?|got|had|answer(?:s|ed)?|behaupte[tn]?|sag(?:t|en)"
-    r"|schr[ie]+b(?:en)?|mein(?:t|en)|hatte|dit|disent|prétend|écrit|écrivent|dicen?|escrib\w+|diz(?:em)?|escrev\w+|dicono"
+    r"claim(?:s|ed)?|say|says|said|thinks?|thought|writes?|wrote|gets?|got|had|answer(?:s|ed)?|behaupte[tn]?"
+    r"|sag(?:t|en)"
+    r"|schr[ie]+b(?:en)?|mein(?:t|en)|hatte|dit|disent|prétend|écrit|écrivent|dicen?|escrib\w+|diz(?:em)?|escrev\w+"
+    r"|dicono"
     r"|dice|scriv\w+|говор\w+|пишут|(?:на)?писал\w*|mówi\w*|(?:na)?pisał\w*|zeg(?:t|gen)|schreef|säger|skrev|spun|scris"
 )
 _NOT = (
@@ -143,8 +243,10 @@ _OBJECTION = lazy_pattern(
 _NUMBERS = lazy_pattern(r"\$[^$\n]{1,80}\$|\\[dt]?frac\{[^{}]{1,20}\}\{[^{}]{1,20}\}|\d+(?:[.,/:]\d+)*")
 # "1/11 (≈ 0.0909)": an exact value and its decimal approximation.
 _ROUNDED = lazy_pattern(
-    r"(?:\d\s?/\s?\d{1,9}|\\(?:[dt]?frac|sqrt)\{[^()]{1,60}\}|\\pi|π|√\d{1,9}|\\sqrt\d)\s?\$?(\s*\((?:≈|~|\\approx|approx\w*\.?|about"
-    r"|numerically|roughly|rund|etwa|ca\.|environ|circa|około|около|примерно)\s*\$?\d{1,9}[.,]\d{1,12}(?:\.\.\.|…)?\$?\)[.*\s]*)$"
+    r"(?:\d\s?/\s?\d{1,9}|\\(?:[dt]?frac|sqrt)\{[^()]{1,60}\}|\\pi|π|√\d{1,9}|\\sqrt\d)\s?\$?(\s*\((?:≈|~|\\approx"
+    r"|approx\w*\.?|about"
+    r"|numerically|roughly|rund|etwa|ca\.|environ|circa|około|около|примерно)\s*\$?\d{1,9}[.,]\d{1,12}(?:\.\.\."
+    r"|…)?\$?\)[.*\s]*)$"
 )
 _WORD = lazy_pattern(r"[^\W\d_]+")
 _FIRST = frozenset(re.findall(r"[^\W\d_]+", f"{_WHO}|{_NOT}|my the"))  # words that such a remark may begin with
@@ -152,6 +254,7 @@ _LONGEST_CHECK = 500
 _NEAR = 120  # characters before a remark that contain the answer
 
 
+@functools.lru_cache(maxsize=4)  # a refused text is read again
 def without_remarks(text: str) -> str:
     """Returns the text without the remarks after its answer."""
     if text[-1:] in _INSIDE:
@@ -178,29 +281,61 @@ def _before_remark(text: str, stop: int) -> int | None:
             or _denies_another(text, opening, stop)
         ):
             return opening
-    begin = max(text.rfind(sign, low, stop - 1) + len(sign) for sign in _BETWEEN)
+    begin = _after_stop(text, low, stop - 1)
     if begin <= low or not text[:begin].strip():
         return None
     if _OFFER.match(text, begin, stop) and not _DOUBTS.search(text, begin, stop):
+        return begin if text[stop - 1] in "?？؟" or not _NUMBERS.search(text, begin, stop) else None
+    if _EXCLAIMS.fullmatch(text, begin, stop) or _is_of_something_else(text, begin, stop):
+        return begin
+    if _fits(text, begin, stop):
         return begin
     given_up = _GIVEN_UP.match(text, begin, stop)
     if given_up and not _TURNS.search(text, given_up.end(), stop) and _of_other_values(text, given_up.end(), stop):
         return begin
-    if _WARNING.match(text, begin, stop) and _of_other_values(text, begin, stop):
+    if _WARNING.match(text, begin, stop) and _of_other_values(text, begin, stop, unnamed=True):
         return begin
     if _denies_another(text, begin, stop):
         return begin
     return _checked_from(text, begin, stop)
 
 
-def _of_other_values(text: str, begin: int, end: int) -> bool:
-    """Returns whether a remark names values or is in brackets, names no value directly before it and doubts nothing."""
+def _is_of_something_else(text: str, begin: int, end: int) -> bool:
+    """Returns whether a remark says that something is not asked for that the sentence before does not name."""
+    if end - begin > _LONGEST_ASIDE or _NOT_ASKED.search(text, begin, end) is None:
+        return False
+    if _POINTS.match(text, begin, end) or _DOUBTS.search(text, begin, end) or _NUMBERS.search(text, begin, end):
+        return False
+    before = _after_stop(text, max(0, begin - _LONGEST), begin - 2)
+    return not shared_with(text[before:begin], text[begin:end])
+
+
+def _after_stop(text: str, low: int, end: int) -> int:
+    """Returns where the sentence begins that the position `end` is in, `low` if that is not known."""
+    return max([low, *(at + len(sign) for sign in _BETWEEN if (at := text.rfind(sign, low, end)) >= 0)])
+
+
+def _fits(text: str, begin: int, stop: int) -> bool:
+    """Returns whether a remark calculates with the answer and says that the result is the expected one."""
+    fits = _FITS.search(text, begin, stop)
+    return (
+        fits is not None and fits.end() == stop and _NUMBERS.search(text, begin, fits.start()) is not None
+        and not (_OBJECTION.search(text, begin, stop) or _DOUBTS.search(text, begin, fits.start()))
+        and not REPORTS.search(text, begin, fits.start())
+    )  # fmt: skip
+
+
+def _of_other_values(text: str, begin: int, end: int, *, unnamed: bool = False) -> bool:
+    """Returns whether a remark names values or is in brackets, names no value directly before it and doubts nothing.
+
+    `unnamed`: it need not name values.
+    """
     near = text[max(0, begin - _NEAR) : begin]
     named = [name.strip("$ ") for name in _NUMBERS.findall(text, begin, end)]
     return (
         not any(_names(near, name) for name in named)
         and _DOUBTS.search(text, begin, end) is None
-        and bool(named or "(" in text[begin : begin + 2])
+        and bool(unnamed or named or "(" in text[begin : begin + 2])
     )
 
 
@@ -245,5 +380,5 @@ def _checked_from(text: str, begin: int, stop: int) -> int | None:
     if check is None or _OBJECTION.search(text, check.end(), begin):
         return None
     before, found = _NUMBERS.findall(text, low, check.start()), _NUMBERS.findall(text, check.end(), begin)
-    start = max(text.rfind(sign, low, check.start()) + len(sign) for sign in _BETWEEN)
+    start = _after_stop(text, low, check.start())
     return start if before and found and before[-1] == found[-1] and start > low else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from verifiers.extract.denials import hangs_on
+from verifiers.extract.gates import Gated
 from verifiers.extract.sentences import sentence_ends
 from verifiers.extract.spans import Span
 from verifiers.extract.words import VALUE, WORD, any_of
@@ -15,7 +16,7 @@ _CLOSERS = " \t\r\n$\\)]}*_`.。．,"
 
 # -- anywhere after an answer: a retraction
 _SUBJECT = r"(?:that|this|it|which|the above|my answer|they|he|she)"
-_SELF = lazy_pattern(
+_SELF = Gated(
     any_of(
         r"\b(?:scratch|strike) that\b|\bnever ?mind\b|\b(?:disregard|forget|ignore|discard) (?:that|this|it"
         r"|the (?:above|previous|last)|my)\b"
@@ -129,7 +130,7 @@ _OTHERS_MISTAKE = lazy_pattern(
     re.IGNORECASE,
 )
 # A weak correction and a value: the value must agree with the answer.
-_INSTEAD = lazy_pattern(
+_INSTEAD = Gated(
     any_of(
         r"\b(?:no|nope|nein|non|não|nee|nej|nie|hayır|không)\b[,.:;!—–-]*\s*(?:wait|actually|sorry|rather"
         r"|moment|attends|attendez|espera|espere|aspetta|aspetti|warte|pardon|désolé|perdón|desculpe|scusa"
@@ -170,7 +171,7 @@ _INSTEAD = lazy_pattern(
     re.IGNORECASE,
 )  # fmt: skip
 # A value that the words after it offer or make conditional: "8 works too", "* 8 if the ends count".
-_OFFERED = lazy_pattern(
+_OFFERED = Gated(
     rf"(?:[.;,(*†‡:\n]|\b(?:but|though|although|and|while|whereas|that|reflection|reconsideration"
     rf"|so)\b)\s*(?P<value>{VALUE})\s+(?:"
     r"(?:if|when|unless|provided|assuming|in case|otherwise)\b(?!\s*(?:and only|\$|x|n)\b)"

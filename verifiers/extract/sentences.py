@@ -8,7 +8,9 @@ from verifiers.extract.spans import Span
 from verifiers.lazy_pattern import lazy_pattern
 
 MATHS = lazy_pattern(
-    r"\$\$([^$]+)\$\$|(?<!\\)\$((?:[^$\n\\]|\\[^\n])+)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)"
+    r"\$\$([^$]+)\$\$|(?<!\\)\$(?!\d[\d,]*(?:\.\d+)?[.,;:!?)]*(?:(?:\s+[A-Za-z]+[,:]?){3}"
+    r"|(?:\s+[A-Za-z]{3,})?\s+(?:so|and|is|are|was|each|per|for|in|of|the|to|on)\s))((?:[^$\n\\]|\\[^\n])+)\$"
+    r"|\\\[(.+?)\\\]|\\\((.+?)\\\)"
     r"|\\begin\{(?:equation|align|gather|displaymath|math|eqnarray|multline)\*?\}(.+?)\\end\{(?:equation"
     r"|align|gather|displaymath|math|eqnarray|multline)\*?\}",
     re.DOTALL,
@@ -29,7 +31,8 @@ _ENDS = lazy_pattern(
     + r"|。|！|？|؟|।|です|でしょう|ます(?=[。\s]|$)|입니다|합니다|됩니다|습니다|이에요|예요|이다|であ|हैं?(?=[\s।]|$)"
 )
 BEFORE_AND = lazy_pattern(
-    r"\s*(?:,|，|、|;|\b(?:and|or|und|oder|et|ou|y|o|e|и|или|và|hoặc|i|lub|en|of|och|eller|ve|veya|dan|atau)\b|和|或|及|以及|と|와|과|و|,?\s*(?:and|or)\b)\s*"
+    r"\s*(?:,|，|、|;|\b(?:and|or|und|oder|et|ou|y|o|e|и|или|và|hoặc|i|lub|en|of|och|eller|ve|veya|dan|atau)\b|和"
+    r"|或|及|以及|と|와|과|و|,?\s*(?:and|or)\b)\s*"
 )
 
 

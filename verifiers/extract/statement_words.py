@@ -124,7 +124,8 @@ _SOMEBODY = (
     r"|voisine?|père|mère|quelqu['’]un"
     r"|hermano|hermana|amig[oa]s?|vecin[oa]|padre|madre|alguien|irmão|irmã|vizinh[oa]|pai|mãe|alguém"
     r"|fratello|sorella|amic[oa]|vicin[oa]"
-    r"|qualcuno)\b|(?<!\w)(?:брат\w*|сестр\w*|сосед\w*|кто-то)|哥哥|弟弟|姐姐|妹妹|朋友|别人|有人|兄が|姉が|弟が|妹が|友達|誰か|친구|동생|누나"
+    r"|qualcuno)\b|(?<!\w)(?:брат\w*|сестр\w*|сосед\w*|кто-то)|哥哥|弟弟|姐姐|妹妹|朋友|别人|有人|兄が|姉が|弟が"
+    r"|妹が|友達|誰か|친구|동생|누나"
     r"|누군가|(?<!\w)(?:أخته|أخوه|صديق\w*)"
 )
 SOMEBODY = Gated(_SOMEBODY, re.IGNORECASE)
@@ -219,7 +220,8 @@ REPORTS = Gated(
     r"|λέει|λένε|είπε|νομίζ\w+|πιστεύ\w+|ισχυρίζ\w+|σύμφωνα|φαίνεται|گفت\w*|فکر|ادعا|ظاهرا"
     r"|diyor|dedi|söylüyor|sanıyor|düşünüyor|nói|cho rằng|nghĩ|katanya|bilang|mengira|menurut"
     r"|говор\w+|сказал\w*|счита\w+|дума\w+|утвержда\w+|якобы|кажется|вроде|по словам|сначала)\b"
-    r"|说|說|认为|認為|觉得|覺得|据|以为|假设(?!全)|假設(?!全)|如果|言っ|言う|思っ|思う|らしい|そうです|と仮定|もし|말했|말하"
+    r"|说|說|认为|認為|觉得|覺得|据|以为|假设(?!全)|假設(?!全)|如果|言っ|言う|思っ|思う|らしい|そうです|と仮定|もし"
+    r"|말했|말하"
     r"|생각|만약|라고"
     r"|قال|يقول|يظن|يعتقد|لو|कहा|कहता|सोच|मान लो|अगर|यदि",
     re.IGNORECASE,
@@ -240,7 +242,8 @@ STARTS = lazy_pattern(
     r"|compute|calculate|determine|guess|hint|attempt|draft|zuerst|zunächst|aufgabe|frage|schritt"
     r"|d['’]abord|question|étape|exercice|primero|problema|paso|pregunta|ejercicio|primeiro|passo|pergunta|exercício"
     r"|prima|domanda|esercizio|сначала|задача|вопрос|шаг|ilk önce|soru|bài|câu|soal)\b(?! (?:the )?(?:number|of)\b)"
-    r"|\W*(?:第(?![一二三四五六七八九十\d]+[天年次周月])|首先|先|问题|題|题|まず|問|최초|먼저|문제|أولا|السؤال|पहले|प्रश्न)",
+    r"|\W*(?:第(?![一二三四五六七八九十\d]+[天年次周月])|首先|先|问题|題|题|まず|問|최초|먼저|문제|أولا|السؤال|पहले"
+    r"|प्रश्न)",
     re.IGNORECASE,
 )
 OPPOSED = Gated(
@@ -256,7 +259,8 @@ OPPOSED = Gated(
     r"|değil\w*|yok\w*|belki|yaklaşık|neredeyse|veya|không|có lẽ|khoảng|gần|hoặc|tidak|bukan|mungkin|sekitar"
     r"|майже|приблизно|близько|ні|немає?|чи|або|може|можливо|мабуть|asi|přibližně|zhruba|téměř|nebo|možná|snad"
     r"|není|nejsou|ne(?:m[áěí]|byl|bud|zbý|zůst|sto|plat|zaplat|dost|koup|potřeb|trv|vyjd|ujed)\w*|nelze|nikdy"
-    r"|δεν|μη|ούτε|όχι|μήπως|ίσως|περίπου|σχεδόν|αλλά|نه|ن(?:دار|می|یست|بود|شد|ماند|کرد|خر)\w*|حدود|تقریبا|شاید|یا|اما|ولی"
+    r"|δεν|μη|ούτε|όχι|μήπως|ίσως|περίπου|σχεδόν|αλλά|نه|ن(?:دار|می|یست|بود|شد|ماند|کرد|خر)\w*|حدود|تقریبا|شاید|یا"
+    r"|اما|ولی"
     r"|hampir|atau|eller|lub|albo|maar|men|ale|tetapi|tapi|ama|fakat|nhưng|yoksa)\b"
     r"|(?<![^\W\d_])(?:не|нет|почти|примерно|около|ли|بل|ليس|ليست|لم|لن|لا|حوالي|تقريبا|ربما|أو|नहीं|शायद|लगभग|या"
     r"|करीब)(?![^\W\d_])"
@@ -267,7 +271,7 @@ OPPOSED = Gated(
 )
 # The languages of UNSAFE. Each has the words of UNSAFE that belong to other languages and are harmless in it.
 HARMFUL_IN = {
-    "en": {"fast", "tal", "ob", "non", "ma", "mas", "si"}, "de": set(), "fr": {"ne", "ma", "si"}, "es": {"si"},
+    "en": {"fast", "tal", "ob", "non", "ma", "mas", "si", "falls"}, "de": set(), "fr": {"ne", "ma", "si"}, "es": {"si"},
     "pt": {"no", "se", "ne", "mais"}, "it": {"ne"}, "ru": set(), "ar": set(), "zh": set(), "ja": set(),
     "ko": set(), "hi": set(),
 }  # fmt: skip
@@ -353,7 +357,9 @@ NEARLY = Gated(
 BY_DOING = lazy_pattern(
     r"\W*(?:(?:if|when|once) (?:we|you|one)|wenn (?:man|wir)|si (?:on|nous|se)|se (?:si|\w+amos)|als (?:je|we|men)"
     r"|om (?:man|vi)|если|since|because|as|given that|weil|da|puisque|comme|como|siccome|poiché|так как|поскольку"
-    r"|by|after|using|from|with|[a-z]{3,12}ing)\b"
+    r"|by|after|using|from|with|[a-z]{3,12}ing|[^\W\d_]{2,12}(?:ando|endo|indo)|en [^\W\d_]{2,12}ant|разделив"
+    r"|умножив|сложив|вычтя"
+    r"|(?:teilt|dividiert|multipliziert|addiert|rechnet|zieht) man)\b"
     r"[^,]{1,200},",
     re.IGNORECASE,
 )
@@ -374,7 +380,7 @@ DENIAL = lazy_pattern(
     r"|se|es|sie|ihn|them|it)(?=\s))?|ない|没有?|未|不)\s*([^\W\d_]{1,5})",
     re.IGNORECASE,
 )
-ASKS_TIME = lazy_pattern(
+ASKS_TIME = Gated(
     r"how long|how many (?:second|minute|hour|day|week|month|year)s|after (?:how|what)|when\b|wie lange|wann|nach wie"
     r"|combien de (?:temps|minutes|jours|heures|secondes)|quand|cuánto (?:tiempo|tarda)"
     r"|cuánt[oa]s (?:minutos|horas|días)"
@@ -383,7 +389,7 @@ ASKS_TIME = lazy_pattern(
     r"|jam berapa|几点|何時|何分|몇 ?시|몇 ?분|多久|多长时间",
     re.IGNORECASE,
 )
-ASKED_WITH = lazy_pattern(
+ASKED_WITH = Gated(
     r"\b(by|at|to|in|from|for|with|on|after|um|auf|mit|nach|in|de|à|en|avec|dans|con|per|di|com|em|por|na"
     r"|w|o|z|med|met|op|на|в|за|с)"
     r"\s+(?:what|which|how|wie|welch\w*|combien|quel\w*|cuánt\w+|qué|quant[oiae]s?|qual[ei]?|che|ile"
@@ -397,7 +403,8 @@ AFTER_TIME = lazy_pattern(
 )
 # A separate clause that says what is left: ", 还剩下", "; there remain".
 LEFT_OVER = lazy_pattern(
-    r"[,;，；、][^,;，；、]{0,40}(?:剩下?|余下|残りは|남은|\b(?:left|leaves?|leaving|remains?|remaining|bleiben|bleibt|reste(?:nt)?"
+    r"[,;，；、][^,;，；、]{0,40}(?:剩下?|余下|残りは|남은|\b(?:left|leaves?|leaving|remains?|remaining|bleiben"
+    r"|bleibt|reste(?:nt)?"
     r"|queda[n]?|resta[n]?|rimangono|restano)\b|(?<!\w)оста[лён]\w+)[^\d,;]{0,20}$",
     re.IGNORECASE,
 )
@@ -457,7 +464,7 @@ AT_ANOTHER_TIME = Gated(
     r"|一昨日|昨天|前天|어제|그저께|أمس",
     re.IGNORECASE,
 )
-INFINITELY_MANY = lazy_pattern(
+INFINITELY_MANY = Gated(
     r"\b(?:infinitely many|unendlich viele|une infinité|infinit[oa]s|infinite(?= soluzion)|oneindig veel"
     r"|oändligt många)\b"
     r"|бесконечно много|无数(?:个|多)?|无穷多(?:个)?|無数|무수히 많",

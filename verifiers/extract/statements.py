@@ -30,10 +30,11 @@ from verifiers.extract.asked import (
 )
 from verifiers.extract.claims import named
 from verifiers.extract.clauses import begins_clause, main_clause, objection, opposed, reason_of, reports, supposes
+from verifiers.extract.closings import closing_form, closing_list, closing_share
 from verifiers.extract.conclusions import OPTION_LABEL, altered, concludes, unsure
 from verifiers.extract.contrasts import contrast, explains
 from verifiers.extract.numerals import language_of
-from verifiers.extract.operands import result_of
+from verifiers.extract.operands import result_of, total_of
 from verifiers.extract.quantities import Quantity, quantities
 from verifiers.extract.sentences import BEFORE_AND
 from verifiers.extract.spans import Extraction, Span
@@ -101,6 +102,7 @@ from verifiers.extract.statement_words import (
     WORD,
     behind_denial,
 )
+from verifiers.extract.truths import asks_for_truth
 from verifiers.extract.turns import CORRECTION
 from verifiers.extract.understood import CONDITIONAL
 from verifiers.extract.wordings import says_no_solution
@@ -147,10 +149,21 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
         return Extraction((concluded, sentence[1]), "statement")
     if TRUE_OR_FALSE.search(prompt[-_ASKED:]):
         return _said_true(text, sentence)
-    for asks, form in _FORMS:
-        found = form.search(text, *sentence) if asks.search(wanted.sentence) else None
-        if found is not None and not opposed(text[sentence[0] : found.start()], language) and not reports(part, wanted):
-            return Extraction(found.span(1), "statement", said=" and ".join(found.groups()[1:]))
+    form = closing_form(text, sentence, wanted.sentence)
+    if form is not None and not (opposed(text[sentence[0] : form[0]], language) or reports(part, wanted)):
+        return form[1]
+    whole_form = closing_share(text, sentence, language, wanted.sentence, fraction=wanted.fraction) or closing_list(
+        text, sentence, language, wanted.sentence
+    )
+    if whole_form is not None and whole_form.span is not None:
+        led = text[main_clause(text, sentence, language)[0][0] : whole_form.span[0]]
+        if opposed(led, language) or reports(part, wanted) or supposes(part) or UNREAL.search(led):
+            return Extraction(None, "unsure")
+        lists = [(closing_list(text, span, language, wanted.sentence), span) for span in sentences[:-1]]
+        differs = any(
+            found and found.said != whole_form.said and not CORRECTION.search(text, *span) for found, span in lists
+        )
+        return Extraction(None, "unsure") if differs else whole_form
     option = _option(text, sentence, prompt, language)
     if option is not None:
         return Extraction(option, "statement")
@@ -175,8 +188,10 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
     if endless is not None and not NOT.search(part) and not unsure(part):
         return Extraction(endless.span(), "statement")
     truth = TRUTH.match(text, *sentence) if len(sentences) > 1 else None
-    if truth is not None:
+    if truth is not None and (not prompt or asks_for_truth(prompt)):
         return Extraction((truth.start(1), sentence[1]), "statement")
+    sentence = (truth.end() + 1, sentence[1]) if truth else sentence  # "So yes, the price was $250."
+    part = text[slice(*sentence)]
     name = named(text, sentence, prompt, language)
     if name is not None:
         return Extraction(name, "statement")
@@ -224,13 +239,15 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
         return Extraction(None, "unsure") if outdone else None
     if prompt and _another_is_asked(text, sentence, value, inside, asked, prompt[-_ASKED:], wanted):
         return Extraction(None, "unsure")
+    if prompt and _counts_another(text, sentence, value, prompt, wanted):
+        return Extraction(None, "unsure")
     clause = _clause(text, sentence, value.span, language)
     timed = value.kind == "time" and BESIDE_TIME.search(text, clause[0], value.span[0]) is None
     placed = timed or value.kind == "relation" or _is_placed(text, clause[0], value.span[0])
     placed = placed or _as_asked(text, clause, value, prompt)
     if wanted.fraction and _said_of_another(text[value.span[1] : sentence[1]], wanted):
         return None
-    placed = placed or (language == "pl" and text.endswith("to ", clause[0], value.span[0]))  # "that is" in Polish
+    placed = placed or text.endswith(_THAT_IS.get(language, "\n"), clause[0], value.span[0])
     other = SOMEBODY.search(text, _said_of(text, sentence, value)[0], value.span[0])
     if other and prompt and other[0].lower() not in prompt.lower():
         return Extraction(None, "unsure")
@@ -246,9 +263,13 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
     leading = text[clause[0] : value.span[0]]
     leading = ANNOUNCES.sub(" ", leading) if turn else leading
     said = f"{leading} § {text[value.span[1] : clause[1]]}"
+    given_between = _BETWEEN_TWO.search(said)
+    if given_between and all(number in prompt for number in given_between.groups()):
+        said = _BETWEEN_TWO.sub(" ", said)  # "the number halfway between 40 and 50"
     if opposed(_without_shared(said, wanted), language):
         return Extraction(None, "unsure") if language != "en" else None  # English denials are examined elsewhere
-    if altered(text, clause, value.span, placed=placed, named=_names(text, value, wanted), question=wanted.sentence):
+    own_unit = value.kind in ("time", "duration") or _names(text, value, wanted)
+    if altered(text, clause, value.span, placed=placed, named=own_unit, question=wanted.sentence):
         return None
     after = text[value.span[1] : sentence[1]]
     led = text[clause[0] : value.span[0]]
@@ -263,13 +284,15 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
         return None
     if sentence[1] == end and not _ended(part) and len(WORD.findall(after)) > 3:
         return None  # the sentence was cut off
-    if _said_otherwise(text, sentences[:-1], whole, value, language):
+    corrected = max((at for at, span in enumerate(sentences[:-1], 1) if CORRECTION.search(text, *span)), default=0)
+    earlier = sentences[corrected:-1]
+    if _said_otherwise(text, earlier, whole, value, language):
         return Extraction(None, "unsure")
     calculated = "=" in text[max(sentence[0], value.span[0] - _OPERATION) : value.span[0]]
     if (
         prompt
-        and not (calculated or SO.search(part))
-        and _answered_before(text, sentences[:-1], whole, value, language, wanted, asked)
+        and not (calculated or SO.search(part) or BY_DOING.match(part))
+        and _answered_before(text, earlier, whole, value, language, wanted, asked)
     ):
         return Extraction(None, "unsure")
     known = _values([*asked, *before, *inside], value)
@@ -295,6 +318,7 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
         or concludes(led)
         or LEFT_OVER.search(f", {led}")
         or len(inside) > 1
+        or (len(sentences) > 1 and len(stems(led + after) & stems(wanted.sentence)) > 1)
     ):
         return None  # the sentence only repeats a value of the question
     if wanted.time and prompt and not (signs or _shares(part, prompt)):
@@ -306,6 +330,12 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
 
 def closing(text: str, start: int, end: int, prompt: str) -> tuple[int, list[Span], Asked, str]:
     """Returns where reading begins, the sentences up to the one that states the answer, what is asked, the language."""
+    low, sentences, wanted, language = _closing(text, start, end, prompt)
+    return low, [*sentences], wanted, language
+
+
+@functools.lru_cache(maxsize=4)  # a refused text is read again
+def _closing(text: str, start: int, end: int, prompt: str) -> tuple[int, list[Span], Asked, str]:
     low = max(start, end - _LOOK)
     language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
     sentences = _sentences(text, low, end)
@@ -445,21 +475,7 @@ def _is_equation(part: str) -> bool:
     chain = CHAIN.search(part) if led and len(part) < 160 else None
     if chain is None or any(char.isdigit() for char in part[: chain.start()] + part[chain.end() :]):
         return False
-    return not (OPPOSED.search(part) or unsure(part)) and _total(chain[1]) == Fraction(chain[2])
-
-
-def _total(calculation: str) -> Fraction | None:
-    """Returns the value of numbers with operators between them, products first, or None for a division by 0."""
-    total = Fraction(0)
-    for sign, product in re.findall(r"(^|[-+−–])([^-+−–]+)", calculation.replace(" ", "")):
-        factors = re.findall(r"(^|[·*×x/÷])([\d.]+)", product)
-        value = Fraction(1)
-        for operator, number in factors:
-            if operator in ("/", "÷") and not Fraction(number):
-                return None
-            value = value / Fraction(number) if operator in ("/", "÷") else value * Fraction(number)
-        total += -value if sign in ("-", "−", "–") else value
-    return total
+    return not (OPPOSED.search(part) or unsure(part)) and total_of(chain[1]) == Fraction(chain[2])
 
 
 def _is_reason(part: str, language: str) -> bool:
@@ -584,7 +600,7 @@ def _answered_before(
     own = shared_with(wanted.sentence, text[slice(*sentence)])
     given = {quantity.key for quantity in asked}
     known = [quantity.value for quantity in asked if quantity.value is not None]
-    is_other = says_other(text, wanted, value)
+    is_other, is_wanted = says_other(text, wanted, value), wanted.is_wanted(text, value)
     for span in earlier[-_MOST_EXPLAINING:]:
         part = text[slice(*span)]
         shared = shared_with(wanted.sentence, part)
@@ -596,6 +612,8 @@ def _answered_before(
             and (is_other or not says_other(text, wanted, quantity))
         ]  # fmt: skip
         if len({quantity.key for quantity in new}) != 1 or new[0].key == value.key or new[0].kind in _MATHS:
+            continue
+        if is_wanted and not wanted.is_wanted(text, new[0]):
             continue
         if len(shared) > len(own) or not _is_a_step(new[0].value, value.value, known):
             return True
@@ -693,6 +711,14 @@ _WHICH = lazy_pattern(
     r"",
     re.IGNORECASE,
 )
+_BETWEEN_TWO = lazy_pattern(
+    r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|между) (\d+) (?:and|und|et|y|e|en|och|a|i|и) (\d+)\b",
+    re.IGNORECASE,
+)
+_THAT_IS = {"pl": "to ", "es": "da "}  # which precede arguments in other languages
+_COMPARED = lazy_pattern(
+    r"\b(?:than|and|or|und|als|oder|et|ou|que|y|o|e|che|di|dan|och|än|eller|i|niż|lub)\b|(?<!\w)(?:и|чем|или)(?!\w)"
+)
 _BY = lazy_pattern(r"\bby\s+\W*$", re.IGNORECASE)
 # "5/8 is the larger of the two"
 _RANKED = lazy_pattern(
@@ -706,38 +732,7 @@ _RANKED = lazy_pattern(
     r"|zahl))*(?:です|니다)?[\s.!。]*",
     re.IGNORECASE,
 )
-_ASKS_RATIO = lazy_pattern(
-    r"\bratio|verhältnis|rapport|raz[óã]o|rapporto|verhouding|förhålland|stosun|отношени", re.IGNORECASE
-)
-_RATIO = lazy_pattern(r"(?<![\w.,:])(\d{1,6} (?:to|zu|à|a|para|tot|till|do|к) \d{1,6})[\s.!*]*$", re.IGNORECASE)
 _ONLY_IS = lazy_pattern(r"\s*(?:is|equals|ist|est|es|é|è|jest|är|равно|равен)\s*", re.IGNORECASE)
-_ASKS_BETWEEN = lazy_pattern(
-    r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)\b|(?<!\w)(?:между|між|बीच|بین|بين)(?!\w)"
-    r"|之间|之間|の間|사이|arasında|μεταξύ",
-    re.IGNORECASE,
-)
-_BETWEEN = lazy_pattern(
-    r"(?:\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)|(?<!\w)(?:между|між)|μεταξύ)\s+"
-    r"([$*]*(-?\d[\d.,/]*)[$*]* (?:and|und|y|et|e|en|och|a|i|dan|và|и|та|και) [$*]*(-?\d[\d.,/]*)[$*]*)"
-    r"(?<![.,])[\s.!*]*(?:lies?|liegt|liegen|ligger)?[\s.!*]*$",
-    re.IGNORECASE,
-)
-_ASKS_POINT = lazy_pattern(
-    r"\b(?:points?|coordinates?|vertex|midpoint|meet|intersect\w*|cross|punkt\w*|koordinaten|scheitel\w*|schneide\w*|sommet"
-    r"|coordonnées|milieu|puntos?|vértice|coordenadas|ponto|punto|coordinate|vertice)\b"
-    r"|(?<!\w)(?:точк\w*|координат\w*|вершин\w*)|点|坐标|座標|頂点|좌표",
-    re.IGNORECASE,
-)
-_POINT = lazy_pattern(
-    r"(?<!, )(?<!; )(?<![)] )(?<=\s)[$*]*(?:[A-Z]\s?=?\s?)?"
-    r"(\(\s*[-−]?\d[\d./]*\s*[,;|]\s*[-−]?\d[\d./]*\s*\))[$*]*[\s.!*]*$"
-)
-# Questions for a form of answer, and the end of a sentence that gives it.
-_FORMS = (
-    (_ASKS_RATIO, _RATIO),
-    (_ASKS_BETWEEN, _BETWEEN),
-    (_ASKS_POINT, _POINT),
-)
 _FEW = 6  # words of a clause before a closing option letter
 _CLOSING_LETTER = lazy_pattern(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
 _LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
@@ -976,6 +971,28 @@ def _another_is_asked(
         if shared - own_shared and not (step and _is_a_step(other.value, value.value, known)):
             return True
     return False
+
+
+def _counts_another(text: str, sentence: Span, value: Quantity, prompt: str, wanted: Asked) -> bool:
+    """Returns whether a value counts a thing of the problem that is not asked for ("12 boys" if girls are counted)."""
+    named = WORD.match(text, value.span[1] + 1) if text.startswith(" ", value.span[1]) else None
+    if named is None or len(named[0]) < 4 or not wanted.things or not says_other(text, wanted, value):
+        return False
+    stem, part = named[0][:4].lower(), text[slice(*sentence)].lower()
+    known = {word[:4].lower() for word in WORD.findall(prompt.replace(wanted.sentence, " "))}
+    both = stem in known and not wanted.things.isdisjoint(known)
+    if not both or not any(_beside(prompt.lower(), stem, thing) for thing in wanted.things):
+        return False
+    return stem not in wanted.sentence.lower() and not any(thing in part for thing in wanted.things)
+
+
+def _beside(text: str, first: str, second: str) -> bool:
+    """Returns whether a conjunction and few other words stand between words that begin so ("more boys than girls")."""
+    found = sorted(
+        (*match.span(), stem) for stem in (first, second) for match in re.finditer(rf"\b{re.escape(stem)}\w*", text)
+    )
+    gaps = (text[end:start] for (_, end, one), (start, _, two) in itertools.pairwise(found) if one != two)
+    return any(len(WORD.findall(gap)) < 5 and _COMPARED.search(gap) for gap in gaps)
 
 
 def _said_of(text: str, sentence: Span, quantity: Quantity) -> Span:

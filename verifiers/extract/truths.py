@@ -1,12 +1,18 @@
-"""Finds a text's "yes" or "no": the word that opens it, or one in its last sentence ("... so yes, it is prime")."""
+"""Finds a text's "yes" or "no": the word that opens it or that its last sentence says, or what that sentence states.
+
+"So yes, it is prime" says it. "So 91 is not prime" states it in the words of the question "Is 91 prime?".
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
 
-from verifiers.extract.asked import question_of, stems
-from verifiers.extract.spans import Span
-from verifiers.extract.statement_words import NOT, STOP
+from verifiers.extract.asked import NOTHING, question_of, stems
+from verifiers.extract.clauses import main_clause, opposed, reports, supposes
+from verifiers.extract.numerals import language_of
+from verifiers.extract.spans import Extraction, Span
+from verifiers.extract.statement_words import NOT, SO, STOP, UNREAL, WORD
 from verifiers.extract.turns import CORRECTION
 from verifiers.extract.wordings import TRUTHS
 from verifiers.lazy_pattern import lazy_pattern
@@ -18,7 +24,7 @@ _ALONE = lazy_pattern(
     r"(?:^|[,:;：，、—–]\s*|\b(?:is|ist|est|es|è|é|is|jest|là|adalah|so|also|donc|quindi|portanto|так что|ответ"
     r"|значит)\s+"
     r"|(?:所以|因此|よって|ので|따라서)[、,，]?\s*)[\"“«'*_$]*"
-    rf"(?P<truth>{'|'.join(map(re.escape, _WORDS))})[\"”»'*_$]*(?=\s*(?:[.,;!:。，、—–]|$))",
+    rf"(?P<truth>{'|'.join(map(re.escape, _WORDS))})[\"”»'*_$]*(?=\s*(?:[.,;!:。，、—–]|$)|\slo )",
     re.IGNORECASE | re.MULTILINE,
 )
 _TURN = lazy_pattern(
@@ -37,6 +43,7 @@ _DOUBTED = lazy_pattern(
 )
 
 
+_HAVE_TO = lazy_pattern(r"\b(?:would (?:\w+ )?(?:have to|need|be)|you|we)\b|(?<!\w)не мо[гж]\w+", re.IGNORECASE)
 # A yes or no that opens a text: "No, 221 isn't prime."
 _OPENS = lazy_pattern(
     rf"[\s\"“«'*_¡]*(?P<truth>{'|'.join(map(re.escape, _WORDS))})[\"”»'*_]*\s*(?:[.,;:!。，、،—–]|$)", re.IGNORECASE
@@ -55,6 +62,9 @@ _OPEN = lazy_pattern(
     r"|아마|إذا|ربما|अगर|यदि|शायद",
     re.IGNORECASE,
 )
+_EASY = lazy_pattern(
+    r",? which (?:is|can be) (?:easy|hard|simple|difficult|tempting) to \w+(?: if you [^.,;]*)?", re.IGNORECASE
+)
 _NEGATES = lazy_pattern(
     r"(?<![^\W\d_])(?:not|never|nicht|kein\w*|pas|no|não|non|niet|geen|inte|nie|не|değil\w*|không|tidak"
     r"|bukan|ليس|ليست|لا|नहीं)(?![^\W\d_])"
@@ -63,15 +73,136 @@ _NEGATES = lazy_pattern(
 )
 
 
-def said_truth(text: str, start: int, end: int, prompt: str) -> Span | None:
-    """Returns the span of the yes or no that opens a text, or that its last sentence says, or None.
+# Asks for yes or no, in languages with spaces between words.
+_ASKS = lazy_pattern(
+    r"\W*(?:(?:and|so|then|but|now|und|et|y|e)\s)?(?:is|are|was|were|can|could|does|do|did|has|have|will|would|must"
+    r"|ist|sind|kann|können|hat|haben"
+    r"|gibt|teilt|reich(?:t|en)|passt|liegt|est-ce|peut-on|y a-t-il|es|son|está|puede|tiene|hay|é|são|pode|tem|há|è"
+    r"|sono|può|ha|c['’]è"
+    r"|zijn|kan|heeft|är|har|finns|czy|chy|чи|apakah|هل|آیا|האם|क्या|je|jsou|má)(?![^\W\d_])"
+    r"|[^?]*(?:-(?:t-)?(?:il|elle|on|ils|elles)\b|(?<!\w)ли(?!\w)|\bm[ıiuü](?:d[ıiuü]r|y\w+)?\W*$|không\W*$)"
+    r"|[^?¿]*,? (?:es|é|è|sono|son)\b[^?]{0,60}\?\s*$",
+    re.IGNORECASE,
+)
+_ALTERNATIVES = lazy_pattern(
+    r"(?<![^\W\d_])(?:or|oder|eller|czy [^?]* czy|lub|albo|или|або|veya|hay|atau|أم|یا|nebo|who|what"
+    r"|which|how|why|when|where|wie|wer|was"
+    r"|welche\w*|combien|quel\w*|qui|cuánt\w*|qué|cuál\w*|quién|quant\w*|qual\w*|quem|hoeveel|welke?|hur"
+    r"|vilke\w*|ile|jak\w*|kto|сколько|как\w*|кто"
+    r"|скільки|kaç|hangi|berapa|bao nhiêu)(?![^\W\d_])",
+    re.IGNORECASE,
+)
+# Words that a statement may have beside those of the question.
+_FUNCTION = frozenset(
+    "the and for its her his their our your not can are was were has have had does did will must that this these"
+    " those there they them she you one both"
+    " cannot never none thus hence also indeed therefore then all any even still being been just enough really"
+    " clearly certainly"
+    " der die das den dem des ein eine einen einem einer kein keine keinen keiner ist sind war kann können hat haben"
+    " wird also daher somit nicht nie"
+    " niemals ja doch sie man gibt muss und"
+    " les une des est sont peut peuvent ont pas jamais aucun aucune donc ainsi elle ils elles cela"
+    " los las una unos del son está puede pueden tiene tienen hay nunca ningún ninguna ello esto eso así que"
+    " entonces por tanto luego"
+    " uma são pode podem tem têm não nenhum nenhuma ele ela isso isto portanto logo então"
+    " gli sono può possono non nessun nessuna mai quindi dunque questo ciò"
+    " это она оно они может могут является являются есть быть нет никогда значит поэтому следовательно итак том"
+    " het een deze dit zijn kan kunnen heeft hebben geen niet nooit dus"
+    " och det den som kan har är inte aldrig inget ingen alltså"
+    " jest są może mogą nie ani więc zatem czyli żaden żadna żadną żadnym"
+    " değil bir vậy nên không phải là jadi maka bukan tidak adalah ليس ليست لا إذن هو هي نہیں नहीं है हैं अतः इसलिए"
+    " воно вона він вони може можуть ніколи отже тому".split()
+)
+_GENERIC = frozenset(
+    "numbe integ zahl zahle nombr númer numer numme getal tal liczb число числа sayı sayıs số bilan here".split()
+)
+_NO = lazy_pattern(
+    r"(?<![^\W\d_])(?:not|never|cannot|none|nicht|kein\w*|nie|niemals|pas|jamais|aucune?|não|nenhum\w*|non"
+    r"|nessun\w*|ning[uú]n\w*|nunca|niet|geen|nooit"
+    r"|inte|aldrig|ingen|inget|не|нет|ни|ні|żad\w*|değil\w*|không|tidak|bukan|ليس|ليست|لا|नहीं|nic|není|nejsou|nemá"
+    r"|δεν|نیست|לא|אינו|אינה)(?![^\W\d_])"
+    r"|n['’]t\b|(?<![^\W\d_])n['’](?=[^\W\d_])",
+    re.IGNORECASE,
+)
+_NO_ALONE = lazy_pattern(r"(?<![^\W\d_])no(?![^\W\d_])", re.IGNORECASE)  # "in the" in Portuguese
+_DIGITS = lazy_pattern(r"\d+(?:[.,]\d+)*")
+_FEW = 5  # words of "so it does not"
+_MOST = 12  # sentences before the end that may state an answer
+_LONGEST = 1500  # characters of a text that answers yes or no
+
+
+def said_truth(text: str, start: int, end: int, prompt: str) -> Extraction | None:
+    """Returns the yes or no that opens a text, or that its last sentence says or states, or None.
 
     None also if the text limits the answer, takes it back, or says the opposite elsewhere.
     """
+    if end - start > _LONGEST:
+        return None
+    said = _said(text, start, end, prompt)
+    if said is not None:
+        return Extraction(said, "truth")
+    if not prompt or _OPENS.match(text, start, end) or any(_ALONE.finditer(text, start, end)):
+        return None
+    return _stated(text, start, end, prompt)
+
+
+def asks_for_truth(prompt: str) -> bool:
+    """Returns whether a question asks for yes or no."""
+    asked = question_of(prompt)
+    return _ASKS.match(asked) is not None and _ALTERNATIVES.search(_ASKS.sub(" ", asked, count=1)) is None
+
+
+def _stated(text: str, start: int, end: int, prompt: str) -> Extraction | None:
+    """Returns the last sentence if it states or denies what the question asks, in the question's words, or None."""
+    asked = question_of(prompt)
+    if not asks_for_truth(prompt):
+        return None
+    language = language_of(f"{prompt[-400:]} {text[max(start, end - 400) : end]}")
+    ends = [start, *(stop.end() for stop in STOP.finditer(text, start, end)), end]
+    meanings = [
+        _meaning_of(text, (low, high), asked, language)
+        for low, high in itertools.pairwise(ends[-_MOST - 1 :])
+        if text[low:high].strip()
+    ]
+    last = meanings[-1] if meanings else ""
+    if not last or any(meaning not in ("", last) for meaning in meanings):
+        return None
+    stop = len(text[:end].rstrip())
+    begin = max((low for low in ends if low < stop), default=start)
+    return Extraction((begin, stop), "truth", said=last)
+
+
+def _meaning_of(text: str, sentence: Span, asked: str, language: str) -> str:
+    """Returns "yes" or "no" if a sentence states or denies what is asked and says nothing else, or ""."""
+    clause, concluded = main_clause(text, sentence, language)
+    part, whole = text[slice(*clause)], text[slice(*sentence)]
+    negations = len(_NO.findall(part)) + (language != "pt" and len(_NO_ALONE.findall(part)))
+    bare = _NO_ALONE.sub(" ", _NO.sub(" ", part))
+    if negations > (1 if language == "en" else 2) or "?" in whole or UNREAL.search(bare):
+        return ""
+    own = [word.lower() for word in WORD.findall(bare) if len(word) > 2]
+    words = [word for word in own if word not in _FUNCTION and word[:5] not in _GENERIC]
+    known = [word.lower() for word in WORD.findall(asked) if len(word) > 2 and word.lower() not in _FUNCTION]
+    key = next((word[:5] for word in reversed(known) if word[:5] not in _GENERIC), "")
+    numbers = set(_DIGITS.findall(part))
+    if not key or not {word[:5] for word in words} <= {word[:5] for word in known}:
+        return ""
+    if numbers and numbers != set(_DIGITS.findall(asked)):
+        return ""
+    elliptic = not words and concluded and not numbers and 1 < len(WORD.findall(part)) <= _FEW
+    if not elliptic and key not in {word[:5] for word in words}:
+        return ""
+    if opposed(bare, language) or reports(whole, NOTHING) or supposes(whole):
+        return ""
+    return "no" if negations else "yes"
+
+
+def _said(text: str, start: int, end: int, prompt: str) -> Span | None:
+    """Returns the span of the yes or no that opens a text, or that its last sentence says, or None."""
     opened = _OPENS.match(text, start, end)
     if opened is None:
         return _in_last_sentence(text, start, end)
-    rest = text[opened.end() : end]
+    rest = _EASY.sub(" ", text[opened.end() : end])
     if _TURN.search(rest) or CORRECTION.search(rest) or _OPEN.search(rest):
         found = _in_last_sentence(text, start, end)
         return found if found is not None and found[0] > opened.end() else None
@@ -98,8 +229,16 @@ def _in_last_sentence(text: str, start: int, end: int) -> Span | None:
     begin = max((match.end() for match in STOP.finditer(text, low, stop - 1)), default=low)
     turns = list(_TURN.finditer(text, begin, stop))
     begin = turns[-1].end() if turns else begin
-    found = list(_ALONE.finditer(text[begin:stop].lstrip() if not turns else text[begin:stop]))
-    if len(found) != 1 or _DOUBTED.search(text, begin, stop):
+    concluded = [
+        match for match in SO.finditer(text, begin, stop) if _ALONE.match(text[match.end() : stop].lstrip(" ,:"))
+    ]
+    begin = concluded[-1].end() if concluded else begin
+    begin += len(text[begin:stop]) - len(text[begin:stop].lstrip())
+    found = list(_ALONE.finditer(text[begin:stop]))
+    if len(found) != 1:
+        return None
+    after = begin + found[0].end("truth")
+    if _DOUBTED.search(text, begin, after) or _DOUBTED.search(_HAVE_TO.sub(" ", text[after:stop])):
         return None
     if NOT.search(text[begin:stop][: found[0].start("truth")]):
         return None

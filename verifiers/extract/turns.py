@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.extract.gates import Gated
 
-CORRECTION = lazy_pattern(
+CORRECTION = Gated(
     r"\b(?:wait|actually|correction|corrected|correcting|mistake|mistaken|error|sorry|oops|recheck|rechecking"
     r"|re-check"
     r"|recalculat\w+|re-?evaluat\w+|re-?examin\w+|revis\w+|reconsider\w*|let me (?:re|fix|check|try)"
@@ -15,12 +15,22 @@ CORRECTION = lazy_pattern(
     r"|(?:no|nein|non|não|nee|nej|nie)[,:;.!]|instead"
     r"|should be|should have been|rather)(?![a-z])|(?<!\w)нет[,.]|修正|更正|不对|不對|错了|錯了|等等|ошиб|исправ|точнее"
     r"|(?<![^\W\d_])(?:ops|opa|epa|ups|uy|oups|hoppla|ой|упс|стоп|постой)(?![^\W\d_])|待って|잠깐"
-    r"|perdón|corrijo|me equivo|erreur|fehler"
+    r"|perdón|corrijo|me (?:he )?equivo|erreur|je me suis tromp|je rectifie|fehler|verrechnet|geirrt"
+    r"|moment(?: mal)?[,:!]|warte[,:!]"
+    r"|espera[,:!]|espere[,:!]|errei|me enganei|me confundi|na verdade|aspetta|mi sono sbagliat|ho sbagliato"
+    r"|mi correggo|scusa"
+    r"|attend(?:s|ez)[,:!]|pardon[,:!]|vergis(?:t|sing)|wacht[,:!]|foutje|vänta[,:!]|räknade fel|pomyli|pomył|błąd"
+    r"|przepraszam|chwileczk"
+    r"|počkat|počkej|chyb[aun]|omlouvám|помил|вибач|стривай|извин|прости(?:те)?[,.!]|подожди|bekle[,:!]|yanlış"
+    r"|hata (?:yap|et)|özür"
+    r"|khoan|nhầm|xin lỗi|tunggu[,:!]|maaf|keliru|koreksi|συγγνώμη|λάθος|διόρθωση|greșit|scuze|fejl[,:.]|rettelse"
+    r"|عذر|آسف|أخطأت|لحظة|انتظر|ببخشید|اشتباه|סליחה|טעיתי|טעות|माफ|रुक|ग़लती|抱歉|弄错|弄錯|算错|算錯|糊涂"
+    r"|すみません|失礼し|죄송|실수|틀렸"
     r"|ich meine|je veux dire|quiero decir|quero dizer|voglio dire|訂正|間違|(?<![^。、\s])(?:いや|いえ|いいえ)[、,]"
     r"|正しい答え|正しくは|아니|정정|잘못|أقصد|تصحيح|गलत",
     re.IGNORECASE,
 )
-CONCLUSION = lazy_pattern(
+CONCLUSION = Gated(
     r"\b(?:therefore|thus|hence|final(?:ly)?|in conclusion|in total|overall|so|step|part|then|next|adding"
     r"|substitut\w+"
     r"|now|this gives|answer is|finally)\b|∴|因此|所以|最后|итог|поэтому|\b(?:daher|donc|por lo tanto"
@@ -28,7 +38,7 @@ CONCLUSION = lazy_pattern(
     r"|よって|したがって|따라서|لذا|لذلك|وبالتالي|إذن|अतः|इसलिए",
     re.IGNORECASE,
 )
-ALTERNATIVE = lazy_pattern(
+ALTERNATIVE = Gated(
     r"\b(?:or|either|alternatively|also|another|possibly|maybe|perhaps|could also|might also|else|otherwise"
     r"|oder|ou|oppure|veya|lub|vielleicht|peut-être|tal vez|talvez|forse)\b|或|または|あるいは|또는|혹은|или"
     r"|либо|может|أو|ربما|या",

@@ -62,7 +62,7 @@ _OPENED = lazy_pattern(r"(?:[\s$*_`({\[]|\\(?:boxed|fbox|text|mathbf|bm|,|;|\(|\
 _INTRO = lazy_pattern(
     r"^\W*(?:surprisingly|unsurprisingly|remarkably|interestingly|fortunately|luckily|of course|either way"
     r"|in (?:any|either|each|every|both) cases?"
-    r"|in the end|oops|wait|correction|at last|no matter (?:how|what|which)(?: \w+){1,4}|anyway"
+    r"|in the end|oops|wait|correction|at last|no matter (?:how|what|which|the|where|who)(?: \w+){1,4}|anyway"
     r"|however|but|still|nevertheless"
     r"|no|yes|again|as (?:you|we|one) can see"
     r"|(?:by|using|since|because|from|adding|subtracting|multiplying|dividing|solving|simplifying"
@@ -74,7 +74,8 @@ _INTRO = lazy_pattern(
 _MINE = lazy_pattern(r"\b(?:i|me|my|you|your|he|she|they|his|her|their|key|hearsay|luck|guess\w*)\b", re.IGNORECASE)
 # Words that show Polish or Italian, where "i" means "and" or is an article.
 _AND = lazy_pattern(
-    r"\b(?:przez|jest|razem|mamy|czyli|[a-z]+(?:ujemy|elimy|ymy|ajemy|iemy)|otteniamo|abbiamo|sono|della|dei|gli|risulta)\b",
+    r"\b(?:przez|jest|razem|mamy|czyli|[a-z]+(?:ujemy|elimy|ymy|ajemy|iemy)|otteniamo|abbiamo|sono|della|dei|gli"
+    r"|risulta)\b",
     re.IGNORECASE,
 )
 _NAMED = lazy_pattern(
@@ -203,7 +204,8 @@ _UNDONE = lazy_pattern(
 )
 # A sentence about an answer or its writer, where an everyday word may say whose the answer is or when it held.
 _OF_ANSWERS = lazy_pattern(
-    r"\b(?:answers?|results?|solutions?|values?|numbers?|guess\w*|i|i['’]\w+|me|my|mine|antwort\w*|ergebnis\w*|lösung\w*"
+    r"\b(?:answers?|results?|solutions?|values?|numbers?|guess\w*|i|i['’]\w+|me|my|mine|antwort\w*|ergebnis\w*"
+    r"|lösung\w*"
     r"|zahl|ich|mein\w*|réponse\w*|résultat\w*|solution\w*|nombre|je|j['’]\w+|mon|ma|respuesta\w*|resultado\w*|solución"
     r"|número|yo|mi|resposta\w*|solução|eu|meu|minha|risposta|risultato|soluzione|numero|io|mio|mia|ответ\w*"
     r"|результат\w*|решени\w*|число|я|мой)\b|答|الجواب|الإجابة|उत्तर|정답|답[은이]",

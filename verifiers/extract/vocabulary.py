@@ -69,7 +69,8 @@ key idea principle wins win winning fruit measures measure pick choose chose cho
 completes worth can increases increased increase decreases decreased decrease rises rose falls fell drops dropped went
 goes go came more still already away once gain gains extra additional celsius fahrenheit kelvin columns column putting
 write written arrive reading quarter express expressed arrives yes half halves thirds quarters fourths fifths sixths
-sevenths eighths ninths tenths hundredths thousandths dozen million billion thousand perfect reasonable fun neat
+top bottom agree taking halving sevenths eighths ninths tenths hundredths thousandths dozen million billion thousand
+perfect reasonable fun neat
 system systems inequality inequalities mixed bigger expression quantity beautiful elegant interesting pretty cool
 consistent sense surprising obvious grand fact proof stays exponentiate exponentiating
 """
@@ -308,7 +309,8 @@ HARMLESS = Gated(
     r"|(?!(?:it|this|that|answer|result|value|which|we)\b)\w+ (?:is|was) (?:mistaken|wrong|incorrect"
     r"|off)(?=,? (?:and|so)\b)"
     r"|(?:the|my) corrected (?:final )?(?:answer|value|result|solution|number|total)(?= is|:)"
-    r"|equally (?:likely|probable)|in (?:mixed|decimal|simplest|lowest|exact|reduced|standard|interval|percentage) "
+    r"|equally (?:likely|probable)|the most (?:likely|probable)(?= [^\W\d_])|ou seja|in (?:mixed|decimal|simplest"
+    r"|lowest|exact|reduced|standard|interval|percentage) "
     r"(?:form|terms|notation)"
     r"|when (?:checking|checked)|(?:and )?i(?:'m| am) (?:sure|certain) of (?:it|this|that)|neither more "
     r"nor less|(?:is there )?anything else i can help (?:you )?with"

@@ -18,7 +18,8 @@ NO_SOLUTION = (
     r"|(?:non (?:ha|ce|esiste) )?nessuna soluzione|non (?:ha|ci sono) soluzioni"
     r"|(?:уравнение не имеет |не имеет |нет )(?:решений|решения|корней)|решений нет|корней нет|geen oplossing(?:en)?"
     r"|brak rozwiazan|çozum yok|cozum yok(?:tur)?|vo nghiem|tidak ada solusi"
-    r"|(?:方程|该方程|原方程)?(?:无|無|没有|沒有)(?:实数|實數)?(?:解|根)|(?:実数)?解(?:なし|は?ない|はありません)|해(?:가"
+    r"|(?:方程|该方程|原方程)?(?:无|無|没有|沒有)(?:实数|實數)?(?:解|根)|(?:実数)?解(?:なし|は?ない|はありません)"
+    r"|해(?:가"
     r"|는)? ?없(?:다"
     r"|음"
     r"|습니다)"
@@ -50,7 +51,8 @@ _YES = (
     " vero верно истина 对 正确 正しい"
 )
 _NO = (
-    "nein non nao não nee nej tidak नहीं нет 否 いいえ 아니요 아니오 لا hayir hayır nie falsch falsche faux fausse falsa"
+    "nein non nao não nee nej tidak नहीं нет 否 いいえ 아니요 아니오 لا hayir hayır nie falsch falsche faux fausse"
+    " falsa"
     " falsk falskt onwaar fałsz falsz fałszywe yanlış yanlis yanlıştır khong không 거짓 неправда 假 falso неверно ложь"
     " 错 错误 誤り"
 )

@@ -102,8 +102,12 @@ def as_decimal(node: Node) -> tuple[Fraction, Fraction] | None:
     return None
 
 
+_MOST_BITS = 10_000  # Python converts no integer of more than 4,300 digits to text
+
+
 def _power_of_ten(value: Fraction) -> bool:
-    return value > 0 and re.fullmatch("10*", str(value.numerator * value.denominator)[:500]) is not None
+    whole = value.numerator * value.denominator
+    return value > 0 and whole.bit_length() < _MOST_BITS and re.fullmatch("10*", str(whole)) is not None
 
 
 def significant_digits(value: Fraction, half: Fraction) -> int:

@@ -27,6 +27,7 @@ from verifiers.extract import (
 from verifiers.extract.claims import claimed
 from verifiers.extract.enumerations import enumerated
 from verifiers.extract.numerals import language_of
+from verifiers.extract.operands import total_of
 from verifiers.extract.overruling import final_claims, is_claim
 from verifiers.extract.quantities import in_digits
 from verifiers.extract.remarks import without_remarks
@@ -118,7 +119,7 @@ class MathVerifier:
         GoldError: (when called) the problem has no gold, or one that can't be understood.
     """
 
-    version = "11"
+    version = "12"
 
     def __init__(
         self,
@@ -363,6 +364,9 @@ class MathVerifier:
                     answer = joined
         elif extraction.others and not self._agree(text, (*extraction.others, span), policy, budget):
             return Verdict(0.0, "hedged", "several final answers", answer, span, gold.type)
+        point = _NAMED_POINT.fullmatch(answer) if gold.answer.kind in ("tuple", "list") else None
+        answer = f"({point[1]}, {point[2]})" if point else answer
+        answer = _total(answer) or answer
         ratio = _RATIO_IN_WORDS.fullmatch(answer) if _RATIO.fullmatch(gold.text) else None
         answer = f"{ratio[1]}:{ratio[2]}" if ratio else answer
         contrast = _ONE_NOT_THE_OTHER.fullmatch(answer) if gold.answer.kind == "choice" else None
@@ -408,9 +412,9 @@ class MathVerifier:
                 if retried not in ("unparseable", "type_clash"):
                     reason, detail, answer, span = retried, note, text[slice(*inner)].strip(), inner
                     break
-        if extraction.source == "whole" and reason in ("unparseable", "type_clash") and problem.prompt:
+        if extraction.source in ("whole", "anchor") and reason in ("unparseable", "type_clash") and problem.prompt:
             said = stated(text, after_thinking(text) or 0, len(text), problem.prompt)
-            if said is not None and said.span is not None:
+            if said is not None and said.span is not None and said.span[0] >= extraction.span[0]:
                 whole = said.said or text[slice(*said.span)].strip()
                 retried, note = self._reason(gold, whole, problem, policy, budget, explanation)
                 if retried not in ("unparseable", "type_clash"):
@@ -470,6 +474,14 @@ class MathVerifier:
         except Unreadable as error:
             return "type_clash", str(error)
         return reason, ""
+
+
+def _total(answer: str) -> str:
+    """Returns the result of a calculation with units that comes out right ("60 € − 12 € = 48 €"), or ""."""
+    found = _TOTAL.fullmatch(answer)
+    left, right = (_UNITS.sub("", part).replace(",", ".") for part in found.groups()) if found else ("", "")
+    measured = found is not None and _UNITS.search(found[1]) is not None
+    return found[2] if found and measured and total_of(left.replace(":", "/")) == Fraction(right.strip(" .")) else ""
 
 
 def _with_capital_labels(problem: Problem, completion: Completion) -> tuple[Problem, Completion]:
@@ -563,11 +575,10 @@ def _worded(text: str, prompt: str, gold: Answer) -> Extraction | None:
     The whole text is an answer in words ("all real numbers"), or begins with it ("Yes, they are parallel.").
     """
     start = after_thinking(text)
+    if start is not None and gold.kind == "truth":
+        return said_truth(text, start, len(text), prompt)
     if start is None or len(text) - start > 400:
         return None
-    if gold.kind == "truth":
-        said = said_truth(text, start, len(text), prompt)
-        return Extraction(said, "truth") if said is not None else None
     part = text[start:].strip(" \n\t*_.!。$")
     if not part or len(part) > _LONGEST_WORDED:
         return None
@@ -662,11 +673,13 @@ _PRICE = lazy_pattern(  # "€ 57,60", "85,00 €"
     r"\s*([€£₽₺]\s?|R\$\s?)?(\d{1,9}),(\d\d)(\s?(?:[€£₽₺]|EUR|[Ee]uros?|kr|zł|TL|PLN))?\s*", re.ASCII
 )
 _DECIMAL_COMMA = lazy_pattern(
-    r"\s*\$?([-+−]?\d{1,9})(?:\{,\}|,(?=\d{1,9}(?:\s?[^\W\d]|\s?(?:[€£₹₽₺%°]|\\%)|\s?\\text)))(\d{1,9})(\s?[^,;]{0,30})",
+    r"\s*\$?([-+−]?\d{1,9})(?:\{,\}|,(?=\d{1,9}(?:\s?[^\W\d]|\s?(?:[€£₹₽₺%°]|\\%)"
+    r"|\s?\\text)))(\d{1,9})(\s?[^,;]{0,30})",
     re.ASCII,
 )
 _ASSIGNED_COMMA = lazy_pattern(
-    r"([\s$]*(?:\\?[A-Za-zα-ω]{1,6}(?:_\w)?)\s*[=≈]\s*[-+−]?\d{1,9}),(\d\d?|\d{4,9})(?![\d,])(\s?[^,;]{0,30})", re.ASCII
+    r"([\s$]*(?:\\?[A-Za-zα-ω]{1,6}(?:_\w)?)\s*[=≈]\s*[-+−]?\d{1,9})(?:\{,\}|,)(\d\d?|\d{4,9})(?![\d,])(\s?[^,;]{0,30})",
+    re.ASCII,
 )
 _MONEY = lazy_pattern(r"[\s~{]*(?:\\text\{\s?)?(?:[€£₹₽₺%]|\\%|EUR|[Ee]uros?\b|PLN|zł)")
 _POINT_DECIMAL = lazy_pattern(r"[\s$]*-?\d{1,9}\.\d{1,9}[\s$.]*")
@@ -675,6 +688,12 @@ _SHORT_DECIMAL = lazy_pattern(r"\d\.\d{1,2}(?!\d)")  # in a question that writes
 _IN_WORDS = ("text", "truth", "choice", "empty", "undefined", "region")
 _ASSIGNED = lazy_pattern(r"[\s$]*([A-Za-z])\s*=([^=<>]{1,200})")
 _FORMULA = lazy_pattern(r"\$[^$]{1,200}\$|\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|\\\([^()]{1,200}\\\)")
+_NAMED_POINT = lazy_pattern(  # "V(3, 2)", "S(2\\mid 5)"
+    r"[\s$]*[A-Z]?\s*=?\s*(?:\\left)?\(\s*([-−]?[\d./]+)\s*(?:[,;|]|\\mid\b)\s*([-−]?[\d./]+)\s*(?:\\right)?\)[\s$.]*"
+)
+_UNITS = lazy_pattern(r"[€£₽₺%$]|[^\W\d_]{2,8}|\s")
+_AMOUNT = r"[$€£]?\d{1,9}(?:[.,]\d{1,2})?\s?(?:[€£₽₺%]|[^\W\d_]{2,8})?"
+_TOTAL = lazy_pattern(rf"\s*({_AMOUNT}(?:\s?[-+−–*·×/:÷]\s?{_AMOUNT}){{1,6}})\s?=\s*({_AMOUNT})")
 _RATIO = lazy_pattern(r"\s*\$?(\d+)\s*:\s*(\d+)\$?\s*")
 _RATIO_IN_WORDS = lazy_pattern(
     r"\s*(?:\\text\{)?\s*(\d+)\s*(?:\\text\{)?\s*(?:to|à|zu|a|к)\s*\}?\s*(\d+)\s*\}?\s*", re.I
@@ -686,9 +705,12 @@ _CHOSEN_OR_MATHS = lazy_pattern(r"[\d\\^=<>$]|^\W*[A-HJ]\b")
 _MATHS_SIGN = lazy_pattern(r"[\d\\^=<>$]")
 _ORDINAL = lazy_pattern(r"\d(?:st|nd|rd|th)\s+[a-z]{2}")
 _TURNING = lazy_pattern(
-    r"\b(?:not|no|never|without|less|more|greater|larger|bigger|smaller|higher|lower|exceed\w*|within|fewer|least|most|over|under|below|above|minus|negative|half|twice"
-    r"|either|or|except|but|cannot|wrong|incorrect|between|and|square|squared|cube|root|double|triple|times|multiple|factor|divisor|divisible|power|successor|predecessor"
-    r"|far|unlikely|likely|depends?|starts?|begins?|ends?|digits?|mentions?|appears?|such|example|question|problem|see|try|give|gave)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])",
+    r"\b(?:not|no|never|without|less|more|greater|larger|bigger|smaller|higher|lower|exceed\w*|within|fewer|least"
+    r"|most|over|under|below|above|minus|negative|half|twice"
+    r"|either|or|except|but|cannot|wrong|incorrect|between|and|square|squared|cube|root|double|triple|times"
+    r"|multiple|factor|divisor|divisible|power|successor|predecessor"
+    r"|far|unlikely|likely|depends?|starts?|begins?|ends?|digits?|mentions?|appears?|such|example|question|problem"
+    r"|see|try|give|gave)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])",
     re.IGNORECASE,
 )
 

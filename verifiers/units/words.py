@@ -19,9 +19,10 @@ _BEFORE = {  # words before the unit
     "cubic": r"кубическ\w+|кубічн\w+|куб(?:\.|(?=\s))|kubieke|kubisk\w*|krychlov\w+|घन|κυβικ\w+",
 }
 _AFTER = {
-    "square": r"quadrat[ioe]|quadrado?s?|cuadrad[oa]s?|(?:au )?carrés?|kwadrat\w*|čtverečn\w+|в квадрате|persegi|vuông"
+    "square": r"quadrat[ioe]|quadrado?s?|squared|(?:al )?cuadrad[oa]s?|ao quadrado|al quadrato"
+    r"|im quadrat|(?:au )?carrés?|kwadrat\w*|čtverečn\w+|в квадрате|persegi|vuông"
     r"|مربع\w*|pătrați",
-    "cubic": r"cub[io]|cubos|cúbic[oa]s?|cubes?|sześcienn\w+|krychlov\w+|kubik|khối|مكعب\w*|cubici",
+    "cubic": r"cub[io]|cubed|cubos|cúbic[oa]s?|cubes?|sześcienn\w+|krychlov\w+|kubik|khối|مكعب\w*|cubici",
 }
 _WITHIN = {  # parts of the unit's word
     "square": rf"(?:quadrat|kvadrat|négyzet|neliö)({_NAME})|(\w{{4,}})kare|(?:平方|(?<!세)제곱)({_EAST})",
@@ -31,7 +32,8 @@ _POWERS = tuple(
     (
         power,
         lazy_pattern(
-            rf"(?<![^\W\d_])(?:(?:{_BEFORE[power]})\s*({_NAME})|({_NAME})\s+(?:{_AFTER[power]})|{_WITHIN[power]})(?!{LETTER})",
+            rf"(?<![^\W\d_])(?:(?:{_BEFORE[power]})\s*({_NAME})|({_NAME})\s+(?:{_AFTER[power]})"
+            rf"|{_WITHIN[power]})(?!{LETTER})",
             re.IGNORECASE,
         ),
     )
@@ -39,7 +41,8 @@ _POWERS = tuple(
 )
 _BY = r"(?:por|par|pro|per|w|na|i|в|за|za|på|mỗi|một|setiap|في|لكل|प्रति|al|a la)\s+|all['’]\s?"
 _PER = lazy_pattern(
-    rf"(?<={LETTER})(?:\s+(?:{_BY})({_NAME})|\s?每\s?(小时|小時|分钟|分鐘|分|秒)|(?<=[mم])\s?/\s?(t|u|sa|tim|hod|س|ث|د))(?!{LETTER})",
+    rf"(?<={LETTER})(?:\s+(?:{_BY})({_NAME})|\s?每\s?(小时|小時|分钟|分鐘|分|秒)|(?<=[mم])\s?/\s?(t|u|sa|tim|hod|س"
+    rf"|ث|د))(?!{LETTER})",
     re.IGNORECASE,
 )
 _SHORT = {**dict.fromkeys(("t", "u", "sa", "tim", "hod", "س"), "hour"), "ث": "second", "د": "minute"}  # after a slash
@@ -51,7 +54,8 @@ _EVERY = {  # words before a speed
 _EVERY_NAMED = "|".join(f"(?P<{unit}>{words})" for unit, words in _EVERY.items())
 SPEED = lazy_pattern(
     rf"(?:{_EVERY_NAMED})\s?[約约약]?\s?"
-    r"(?P<value>\d[\d.,]{0,20})\s{0,3}(?P<kilo>km|キロメートル|キロ|公里|千米|킬로미터|kilometre|)(?P<metre>m|メートル|米|미터|metre|)"
+    r"(?P<value>\d[\d.,]{0,20})\s{0,3}(?P<kilo>km|キロメートル|キロ|公里|千米|킬로미터|kilometre|)(?P<metre>m"
+    r"|メートル|米|미터|metre|)"
     r"(?![A-Za-z²³^])"
 )
 _LAST_OF_EVERY = frozenset("速속時时시分钟鐘秒당초")

@@ -1,0 +1,172 @@
+"""Finds values of a form that a question asks for and that end a sentence: shares, lists, ratios, points, bounds."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from verifiers.extract.gates import Gated
+from verifiers.extract.quantities import quantities
+from verifiers.extract.spans import Extraction, Span
+from verifiers.lazy_pattern import lazy_pattern
+
+_OF_CHANCE = Gated(
+    r"\b(?:probab|chance|odds|likel|how often|wahrscheinlich|trefferquote|posibilidad|possibilit|kans\b|sannolik"
+    r"|prawdopodob|pravděpodob"
+    r"|olasılı|xác suất|peluang)|вероятн|шанс|ймовірн|πιθανότητ|احتمال|संभावना|प्रायिकता|概率|可能性|確率|확률|הסתברות",
+    re.IGNORECASE,
+)
+# What stands between the part and the whole, by language.
+_BETWEEN = {
+    "en": "in|out of|in every|out of every|of", "de": "von|aus|unter", "fr": "sur|parmi",
+    "es": "de cada|entre|de|sobre|en",
+    "pt": "em|de cada|em cada|de|entre", "it": "su|ogni|tra", "nl": "op|op de|van de|uit",
+    "sv": "på|av", "pl": "na|z|spośród",
+    "ru": "из", "uk": "з|із",
+    "cs": "z|ze", "id": "dari", "vi": "trên|trong", "el": "στα|στις|στους", "ar": "من|من بين|في", "fa": "از",
+}  # fmt: skip
+_JOINTS = {
+    language: lazy_pattern(
+        rf"[\s-](?:(?:chances?|possibilities|chancen?|möglichkeiten|posibilidades|possibilidades|szansa"
+        rf"|шанса?)\s)?(?:{words})"
+        r"[\s-](?:(?:the|den|les|los|as|os)\s)?$",
+        re.IGNORECASE,
+    )
+    for language, words in _BETWEEN.items()
+}
+_LONGEST = 40  # characters of the joint
+_ONE = lazy_pattern(r"\b(?:ein|eine[rs]?|une?|una|uno|uma?|één|ett|en|jedn[ao]|jeden|одна|один)$", re.IGNORECASE)
+_CLOSED = lazy_pattern(
+    r"[\s*_)}$]*(?:\s(?:chance|probability|odds))?(?:です|である|だ|になります|입니다|이다|이에요|है|हैं|होंगे)?[\s.!。।*_)\"”$]*"
+)
+
+
+def closing_share(text: str, sentence: Span, language: str, asked: str, *, fraction: bool) -> Extraction | None:
+    """Returns the share that ends a sentence, or None unless a chance or a fraction is asked for.
+
+    Args:
+        asked: the question, or "" if it is unknown; the sentence must then name a chance.
+        fraction: the question asks for a fraction.
+    """
+    if not (fraction or _OF_CHANCE.search(asked or text[slice(*sentence)])) or language not in _JOINTS:
+        return None
+    *before, whole = quantities(text, *sentence, language) or (None,)
+    if whole is None or not whole.value or whole.value.denominator != 1:
+        return None
+    joint = _JOINTS[language].search(text, max(sentence[0], whole.span[0] - _LONGEST), whole.span[0])
+    if joint is None or _CLOSED.fullmatch(text, whole.span[1], sentence[1]) is None:
+        return None
+    one = _ONE.search(text, sentence[0], joint.start())
+    if before and before[-1].span[1] == joint.start():
+        start, part = before[-1].span[0], before[-1].value
+    else:
+        start, part = (one.start(), Fraction(1)) if one else (0, None)
+    if part is None or not 0 <= part <= whole.value or part.denominator != 1:
+        return None
+    share = part / whole.value
+    return Extraction((start, whole.span[1]), "statement", said=f"{share.numerator}/{share.denominator}")
+
+
+# Asks for several values.
+_ASKS_SEVERAL = Gated(
+    r"\b(?:what|which) are\b|\b(?:what|which) (?:\w+ )?(?:numbers|integers|values|pairs|primes|factors|divisors"
+    r"|roots|solutions|angles|sides|digits"
+    r"|ages|dimensions|coordinates|zeros)\b|\b(?:find|list|name|give|determine|state|write(?: down)?"
+    r"|solve)\b[^.?!]{0,20}\b(?:all|both|the(?: \w+){0,2}"
+    r" (?:numbers|integers|values|pairs|primes|factors|divisors|multiples|roots|solutions|terms|zeros))\b"
+    r"|\bwelche\b|\b(?:bestimme|finde|nenne|gib|löse)\b"
+    r"[^.?!]{0,20}\b(?:alle|die|beide)\b|\bquel(?:le)?s\b|\b(?:trouve[rz]?|donne[rz]?|détermine[rz]?|liste[rz]?"
+    r"|énumère[rz]?)\b[^.?!]{0,20}\b(?:tous|toutes|les)\b"
+    r"|\bcuáles\b|\bqué \w+s\b|\b(?:halla|encuentra|enumera|determina|da|lista)\b[^.?!]{0,20}\b(?:tod[oa]s|los"
+    r"|las)\b|\bquais\b|\bque números\b"
+    r"|\b(?:encontre|determine|liste|ache|dê)\b[^.?!]{0,20}\b(?:tod[oa]s|os|as)\b|\bquali\b|\b(?:trova|elenca"
+    r"|determina)\b[^.?!]{0,20}\b(?:tutt[ie]|i|le|gli)\b"
+    r"|\b(?:welke|noem|vilka|jakie|wymień|hangi \w+lar|hangi sayı|những|các|apa saja)\b|(?<!\w)(?:какие|каковы"
+    r"|(?:найдите|назовите|перечислите|укажите)[^.?!]{0,20}все"
+    r"|які|знайдіть всі|ما هي|أوجد جميع|ποιοι|ποιες|ποια)|哪些|哪两个|哪几个|所有|すべて|全て|何と何|모두 (?:구|찾)"
+    r"|모든|무엇과|कौन-?सी? (?:दो )?संख्याएँ",
+    re.IGNORECASE,
+)
+_AND = lazy_pattern(
+    r"\s*(?:[,，、;；]\s*)?(?:(?:and|und|et|y|e|и|і|та|й|en|och|i|oraz|a|ve|và|dan|και|og|și|और)(?![^\W\d_])"
+    r"|[和及与與]|以及|と|[와과]|(?<=\s)[وו]-?)\s*|\s*[,，、;；]\s*",
+    re.IGNORECASE,
+)
+# The words directly before a list that is stated.
+_STATES_LIST = lazy_pattern(
+    r"(?:\b(?:are|is|be|sind|ist|lauten|sont|est|son|es|são|é|sono|è|zijn|is|är|to|są|wynoszą|jsou|adalah|ialah|là"
+    r"|include|involved are)\b|(?<!\w)(?:это|равны|будут|є|هي|هما|είναι"
+    r"|हैं|הם)(?!\w)|[—–:：是为為はが]|[은는])"
+    r"(?:[\s,]+(?:thus|therefore|then|hence|simply|just|exactly|also|somit|daher|folglich|genau|donc|alors|ainsi"
+    r"|entonces|pues|então|portanto|logo|quindi|dunque|dus|alltså|więc"
+    r"|zatem|the numbers|numbers?|die zahlen))*[\s,]*[*$({\[]*$|^\W*(?:so|therefore|thus|hence|also|donc|así que"
+    r"|portanto|quindi)?\W*$",
+    re.IGNORECASE,
+)
+
+
+def closing_list(text: str, sentence: Span, language: str, asked: str) -> Extraction | None:
+    """Returns the list of two or more values that ends a sentence, or None unless several values are asked for."""
+    if not _ASKS_SEVERAL.search(asked):
+        return None
+    found = [item for item in quantities(text, *sentence, language) if not item.article]
+    first = len(found) - 1
+    if first < 1 or _CLOSED.fullmatch(text, found[-1].span[1], sentence[1]) is None:
+        return None
+    while first and _AND.fullmatch(text, found[first - 1].span[1], found[first].span[0]):
+        first -= 1
+    listed = found[first:]
+    if len(listed) < 2 or len({item.kind in ("formula", "relation") for item in listed}) > 1:
+        return None
+    if _STATES_LIST.search(text[sentence[0] : listed[0].span[0]]) is None:
+        return None
+    said = ", ".join(item.said or text[slice(*item.span)] for item in listed)
+    return Extraction((listed[0].span[0], listed[-1].span[1]), "statement", said=said)
+
+
+def closing_form(text: str, sentence: Span, asked: str) -> tuple[int, Extraction] | None:
+    """Returns the ratio, point or two bounds that end a sentence and where their phrase begins, or None.
+
+    They count only if the question asks for them. The phrase of two bounds begins with "between".
+    """
+    for asks, form in _FORMS:
+        found = form.search(text, *sentence) if asks.search(asked) else None
+        if found is not None:
+            said = " and ".join(found.groups()[1:])
+            return found.start(), Extraction(found.span(1), "statement", said=said)
+    return None
+
+
+_ASKS_RATIO = lazy_pattern(
+    r"\bratio|verhältnis|rapport|raz[óã]o|rapporto|verhouding|förhålland|stosun|отношени", re.IGNORECASE
+)
+_RATIO = lazy_pattern(r"(?<![\w.,:])(\d{1,6} (?:to|zu|à|a|para|tot|till|do|к) \d{1,6})[\s.!*]*$", re.IGNORECASE)
+_ASKS_BETWEEN = lazy_pattern(
+    r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)\b|(?<!\w)(?:между|між|बीच|بین"
+    r"|بين)(?!\w)"
+    r"|之间|之間|の間|사이|arasında|μεταξύ",
+    re.IGNORECASE,
+)
+_BOUNDS = lazy_pattern(
+    r"(?:\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)|(?<!\w)(?:между|між)|μεταξύ)\s+"
+    r"([$*]*(-?\d[\d.,/]*)[$*]* (?:and|und|y|et|e|en|och|a|i|dan|và|и|та|και) [$*]*(-?\d[\d.,/]*)[$*]*)"
+    r"(?<![.,])[\s.!*]*(?:lies?|liegt|liegen|ligger)?[\s.!*]*$",
+    re.IGNORECASE,
+)
+_ASKS_POINT = lazy_pattern(
+    r"\b(?:points?|coordinates?|vertex|midpoint|meet|intersect\w*|cross|punkt\w*|koordinaten|scheitel\w*"
+    r"|schneide\w*|sommet"
+    r"|coordonnées|milieu|puntos?|vértice|coordenadas|ponto|punto|coordinate|vertice)\b"
+    r"|(?<!\w)(?:точк\w*|координат\w*|вершин\w*)|点|坐标|座標|頂点|좌표",
+    re.IGNORECASE,
+)
+_POINT = lazy_pattern(
+    r"(?<!, )(?<!; )(?<![)] )(?<=\s)[$*]*(?:[A-Z]\s?=?\s?)?"
+    r"(\(\s*[-−]?\d[\d./]*\s*[,;|]\s*[-−]?\d[\d./]*\s*\))[$*]*[\s.!*]*$"
+)
+# Questions for a form of answer, and the end of a sentence that gives it.
+_FORMS = (
+    (_ASKS_RATIO, _RATIO),
+    (_ASKS_BETWEEN, _BOUNDS),
+    (_ASKS_POINT, _POINT),
+)
