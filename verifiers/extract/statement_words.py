@@ -197,7 +197,8 @@ EQUATION = lazy_pattern(
 
 # -- words that the sentence, or the clause of the value, must not contain
 REPORTS = Gated(
-    r"\b(?:said|says?|saying|claim\w*|believe\w*|think|thinks|thought|guess\w*|argu(?:e|es|ed)|(?<!all )told"
+    r"\b(?:said|says?|saying|quot(?:e|es|ed|ing)|claim\w*|believe\w*|think|thinks|thought|guess\w*"
+    r"|argu(?:e|es|ed)|(?<!all )told"
     r"|(?<!which )(?<!this )(?<!that )(?<!product )(?<!sum )(?<!equation )(?<!formula )tells?"
     r"|heard|hears?|suppos\w+|assum\w+"
     r"|imagin\w+|pretend\w*|suspect\w*|reckon\w*|according|rumou?r\w*|legend|allegedly|supposedly|apparently|seem\w*"

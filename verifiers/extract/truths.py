@@ -28,7 +28,7 @@ _ALONE = lazy_pattern(
     re.IGNORECASE | re.MULTILINE,
 )
 _TURN = lazy_pattern(
-    r"(?<![^\W\d_])(?:but|however|yet|aber|doch|mais|pero|но|однако|maar|ale|ama|(?<=[,;.!] )(?:mas|ma"
+    r"(?<![^\W\d_])(?:but(?! not\b)|however|yet|aber|doch|mais|pero|но|однако|maar|ale|ama|(?<=[,;.!] )(?:mas|ma"
     r"|men))(?![^\W\d_])|但是?|しかし|하지만",
     re.I,
 )

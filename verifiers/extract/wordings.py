@@ -48,7 +48,7 @@ _YES = (
     "ja oui si sí sì sim tak ya हाँ हां да 是 是的 はい 예 네 نعم evet tak wahr wahre vrai vraie verdadera verdadeira"
     " vera sant sann waar prawda prawdziwe dogru doğru doğrudur dogrudur đúng dung benar 참 правда 真 verdadero"
     " verdadeiro"
-    " vero верно истина 对 正确 正しい"
+    " vero верно истина 对 正确 正しい yep yeah yup"
 )
 _NO = (
     "nein non nao não nee nej tidak नहीं нет 否 いいえ 아니요 아니오 لا hayir hayır nie falsch falsche faux fausse"

@@ -20,6 +20,7 @@ from verifiers.mathexpr.limits import Budget
 from verifiers.mathexpr.naming import aligned, captured, names_clash
 from verifiers.mathexpr.nodes import PI, Node, digest, has_op, number, symbol, symbols, unevaluated, walk
 from verifiers.mathexpr.normal import normal
+from verifiers.mathexpr.ordering import asks_to_order
 from verifiers.mathexpr.reading import read
 from verifiers.mathexpr.relations import (
     equation_gold,
@@ -44,17 +45,23 @@ _PERCENT = lazy_pattern(
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The options of the verifier (see MathVerifier) and the problem's prompt."""
+    """The options of the verifier (see MathVerifier), and the problem's prompt and gold."""
 
     digits: int  # significant digits at which a decimal is accepted for an exact gold; 0 = never
     percent: str
     units: str
     prompt: str = ""
+    gold: str = ""
 
     @property
     def asks_percent(self) -> bool:
         """Whether the problem may ask for a percentage. Searched on demand, as few answers need it."""
         return not self.prompt or _PERCENT.search(self.prompt) is not None
+
+    @property
+    def asks_order(self) -> bool:
+        """Whether the problem asks to order the items of its gold. Searched on demand, too."""
+        return bool(self.prompt) and asks_to_order(self.prompt, self.gold)
 
 
 def compared(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
@@ -395,6 +402,8 @@ def _collection(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
         orders = arrangements(wanted, items)
         if orders is not None:
             return _best(_ordered(*order, policy, budget) for order in orders)
+    if gold.kind == "list" and policy.asks_order:
+        return _ordered(wanted, items, policy, budget)
     return _matched(wanted, items, policy, budget)
 
 

@@ -327,7 +327,7 @@ class MathVerifier:
         return None
 
     def _policy(self, problem: Problem) -> Policy:
-        return Policy(self.precision, self.percent, self.units, problem.prompt)
+        return Policy(self.precision, self.percent, self.units, problem.prompt, str(problem.answer))
 
     def _decide(
         self,

@@ -1,0 +1,40 @@
+"""Detects questions that ask to order what they name, for which any other order of the same values is wrong."""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.lazy_pattern import lazy_pattern
+
+_DEGREE = (
+    r"(?:small|least|low|short|light|young|slow|few|cheap|weak|cold|narrow|old|early|near|close|thin|great|large|big"
+    r"|high|long|heav|most|fast|strong|hot|wide|late|tall|far|thick|best|worst)\w*"
+)
+_ASKS = lazy_pattern(
+    rf"\b(?:{_DEGREE} to (?:the )?{_DEGREE}"
+    r"|(?:ascending|descending|increasing|decreasing|chronological|alphabetical|numerical|reverse|correct|right) order"
+    r"|in order\b|(?:order|sort|arrange|rank) (?:the|these|them|this|by|from|\d)"
+    r"|(?:auf|ab)steigend\w*|der größe nach|reihenfolge|sortier\w*|ordne\w?"
+    r"|vo[nm] (?:klein|kleinst|groß|größt)\w* (?:nach|zu|zum)"
+    r"|ordre|(?:du|de la|des) plus (?:petit|grand|court|long|léger|lourd|jeune|vieux|lent|rapide)\w* (?:au|à la)"
+    r"|orden\w*|orde[nm]\w*|de (?:menor|mayor) a (?:menor|mayor)|d[eo] (?:menor|maior) (?:para|ao|a)"
+    r"|ordin\w+|dal? (?:più )?(?:piccolo|grande|minore|maggiore) a\w*"
+    r"|volgorde|(?:op|af)lopend\w*|van (?:klein|groot)\w* naar|storleksordning|rækkefølge|rosnąc\w*|malejąc\w*"
+    r"|kolejno\w+|uporządk\w+|sırala\w*|küçükten|büyükten|thứ tự|urut\w*|seřa[ďd]\w*|vzestupn\w*|sestupn\w*)\b"
+    r"|порядк\w*|расположи\w*|впорядкуй\w*|от (?:меньш|больш|наименьш|наибольш)\w+ к"
+    r"|[从由從](?:小到大|大到小|[低高短长長轻輕重慢快]到)|排列|排序|順|순서|순으로|오름차순|내림차순|ترتيب|رتب|تصاعدي|تنازلي"
+    r"|مرتب|क्रम|σειρά|בסדר|סדר",
+    re.IGNORECASE,
+)
+_BETWEEN = lazy_pattern(r"\s*(?:[,;<>≤≥、，،]|\band\b|\bund\b|\bet\b|\by\b)\s*", re.IGNORECASE)
+
+
+def asks_to_order(prompt: str, gold: str) -> bool:
+    """Returns whether a question asks for an order and names every item of the gold's list itself.
+
+    "List all solutions in increasing order" is not such a question: its solutions are right in any order.
+    """
+    items = [item for part in _BETWEEN.split(gold) if (item := part.strip(" $.{}[]()\\"))]
+    if len(items) < 2 or _ASKS.search(prompt) is None:
+        return False
+    return all(re.search(rf"(?<![\w.,/]){re.escape(item)}(?![\w/]|[.,]\d)", prompt, re.IGNORECASE) for item in items)
