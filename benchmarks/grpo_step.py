@@ -154,6 +154,7 @@ def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
     from r1lite.run.signals import StopSignal
     from r1lite.run.watchdog import Watchdog
     from r1lite.scoring.scorer import Scorer
+    from r1lite.training.heap import keep_freed_memory
     from r1lite.types import Prompt
     from verifiers import Completion, Problem, Reward, Verdict
 
@@ -170,6 +171,7 @@ def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
         lr=1e-5,
         steps=arguments.steps + 1,
     )
+    keep_freed_memory()  # as a run does
     model, tokenizer = make_model(), make_tokenizer()
     questions = make_questions(PROMPTS * config.steps, arguments.prompt_tokens)
     model.set_attn_implementation(register())

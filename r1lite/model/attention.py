@@ -19,6 +19,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
+from r1lite.model.after_prompts import attention_after_prompts
 from r1lite.model.shared_prompts import SharedPrompts
 from r1lite.rl.tiles import suits_mkl
 
@@ -44,7 +45,9 @@ def attention(
     shared_prompts: SharedPrompts | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """softmax(q k^T * scaling) v for plain decoding; transformers' sdpa handles all other cases.
+    """softmax(q k^T * scaling) v for plain decoding, and for completions after shared prompts.
+
+    transformers' sdpa handles all other cases.
 
     Args:
         query: [B, heads, 1, d].
@@ -58,7 +61,9 @@ def attention(
     decodes = query.shape[2] == 1 and not torch.is_grad_enabled() and query.device.type == "cpu" and plain
     if not decodes:
         if shared_prompts is not None:
-            raise ValueError("shared prompts work only in plain decoding")
+            if key.shape[2] != query.shape[2] or key.shape[-1] != value.shape[-1] or not plain:
+                raise ValueError("shared prompts work only in plain decoding, and for whole completions")
+            return attention_after_prompts(query, key, value, shared_prompts, module.layer_idx, scaling), None
         return of_library(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
     batch, heads, _, width = query.shape
     key_heads = key.shape[1]

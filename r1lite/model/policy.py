@@ -19,7 +19,8 @@ from r1lite.model.lora import merged_weights, without_adapter
 from r1lite.model.mapped import sharing_copy
 from r1lite.model.norms import quicken_norms
 from r1lite.model.packing import PackedBatch, packed_logits, packed_states
-from r1lite.model.prefix import on_prompts, shares_batches
+from r1lite.model.prefix import on_prompts, shares_batches, trains_in_place
+from r1lite.model.rotary import quicken_rotary
 from r1lite.model.sharding import computes_wide, whole_weights
 from r1lite.model.varlen import LaidOut, check_apart
 from r1lite.rl.logprobs import entropies, head_logprobs, token_logprobs
@@ -61,6 +62,7 @@ class Policy(nn.Module):
         _switch_off_dropout(model)
         quicken_norms(model)
         quicken_gates(model)
+        quicken_rotary(model)
         model.eval()
         with computes_wide(model):
             self.parts = split(model)  # a string is the reason why it can't be split; then all logits are computed
@@ -70,6 +72,7 @@ class Policy(nn.Module):
                 check_apart(model)
         # Checkpointing recomputes a layer without its cache, so the shared prompt can't be used with it.
         self.shares_prompts = shares_batches(model) and not gradient_checkpointing and not padding_free
+        self.reads_in_place = self.shares_prompts and dtype == torch.float32 and trains_in_place(model)
         if gradient_checkpointing:
             if not getattr(model, "supports_gradient_checkpointing", False):
                 raise UserError(f"--gradient-checkpointing: {type(model).__name__} does not support it")
@@ -239,7 +242,7 @@ class Policy(nn.Module):
         with all completions after them), else of whole sequences, padded on the right."""
         if not self.shares_prompts:
             return module(**_whole(batch, self.pad_id), use_cache=False, **more)
-        return on_prompts(module, self.model, batch, self.pad_id, **more)
+        return on_prompts(module, self.model, batch, self.pad_id, in_place=self.reads_in_place, **more)
 
     @contextlib.contextmanager
     def _as_configured(self) -> Iterator[None]:

@@ -135,14 +135,29 @@ def prefill(model: Any, prompts: Sequence[Sequence[int]], pad_id: int, *, growin
     return Prefix(cache, mask, last_tokens, lengths)
 
 
-def on_prompts(module: Any, model: Any, batch: MicroBatch, pad_id: int, **more: Any) -> Any:
+def on_prompts(module: Any, model: Any, batch: MicroBatch, pad_id: int, *, in_place: bool = False, **more: Any) -> Any:
     """The output for the completions, [B, T, ...]: each prompt is computed once, and all its completions after it.
 
     Args:
         module: the model or its backbone.
+        in_place: the prompts' keys and values are not copied for each row; only if `trains_in_place`.
         more: further arguments of its forward pass.
     """
     prefix = prefill(model, batch.prompts, pad_id)
+    if in_place and prefix.mask.shape[1]:
+        layers = cast(list[DynamicLayer], prefix.cache.layers)
+        keys = [cast(Tensor, layer.keys).transpose(-1, -2) for layer in layers]
+        values = [cast(Tensor, layer.values) for layer in layers]
+        of_row = batch.prompt_of_row
+        last_tokens, starts = prefix.last_tokens[of_row], prefix.lengths[of_row]
+        inputs = torch.cat([last_tokens[:, None], batch.token_ids[:, :-1]], dim=1)
+        return module(
+            input_ids=inputs,
+            position_ids=starts[:, None] + torch.arange(inputs.shape[1], device=inputs.device),
+            use_cache=False,
+            **{ARGUMENT: SharedPrompts.of(keys, values, prefix.mask.bool(), of_row)},
+            **more,
+        )
     prefix.select(batch.prompt_of_row)
     inputs = torch.cat([prefix.last_tokens[:, None], batch.token_ids[:, :-1]], dim=1)
     # Position t gets token t-1 as input, which is real if token t is; the first input is the prompt's last token.
@@ -219,3 +234,23 @@ def reads_shared_prompts(model: Any) -> bool:
             if not torch.allclose(result, expected, rtol=1e-3, atol=1e-3):
                 return False
     return True
+
+
+@torch.no_grad()
+def trains_in_place(model: Any) -> bool:
+    """True if `on_prompts` gives the same output when the prompts' keys and values are read in place, in float32."""
+    if {p.dtype for p in model.parameters() if p.is_floating_point()} != {torch.float32} or not reads_shared_prompts(
+        model
+    ):
+        return False
+    size = model.get_input_embeddings().num_embeddings
+    prompts = [tuple(n % size for n in range(3, 9)), (11 % size,), (5 % size, 7 % size)]
+    tokens = torch.arange(12).view(4, 3) % size
+    valid = torch.ones(4, 3, dtype=torch.bool)
+    batch = MicroBatch(prompts, torch.tensor([0, 0, 1, 2]), tokens, valid, valid, [])
+    with torch.autocast("cpu", enabled=False):
+        try:
+            found, expected = (on_prompts(model, model, batch, 0, in_place=here).logits for here in (True, False))
+        except ValueError:  # another attention than plain decoding's
+            return False
+    return torch.allclose(found, expected, rtol=1e-3, atol=1e-3)

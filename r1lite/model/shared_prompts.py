@@ -53,20 +53,20 @@ class SharedPrompts:
 
     def scores(self, query: Tensor, layer: int) -> Tensor:
         """q k^T over the prompts: [R, K, Q, d] -> [R, K, Q, L]."""
-        return self._apart(self._together(query) @ self.keys[layer], query.shape[2])
+        return self.apart(self.together(query) @ self.keys[layer], query.shape[2])
 
     def read(self, weights: Tensor, layer: int) -> Tensor:
         """Weighted sums of the prompts' values: [R, K, Q, L] -> [R, K, Q, d]."""
-        return self._apart(self._together(weights) @ self.values[layer], weights.shape[2])
+        return self.apart(self.together(weights) @ self.values[layer], weights.shape[2])
 
-    def _together(self, rows: Tensor) -> Tensor:
+    def together(self, rows: Tensor) -> Tensor:
         """[R, K, Q, *] -> [N, K, G * Q, *]; zeros for prompts with fewer rows than G."""
         if self.slot_of_row is not None:
             rows = rows.new_zeros(len(self.mask) * self.size, *rows.shape[1:]).index_copy_(0, self.slot_of_row, rows)
         by_group: Tensor = rows.unflatten(0, (-1, self.size))
         return by_group.transpose(1, 2).flatten(2, 3)
 
-    def _apart(self, groups: Tensor, num_queries: int) -> Tensor:
+    def apart(self, groups: Tensor, num_queries: int) -> Tensor:
         """[N, K, G * Q, *] -> [R, K, Q, *]."""
         by_row: Tensor = groups.unflatten(2, (self.size, num_queries))
         rows = by_row.transpose(1, 2).flatten(0, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from r1lite.model.cuda_graphs import GraphDecoding
 from r1lite.model.decoding import Decoding
 from r1lite.model.mapped import empty_copy, wide
 from r1lite.model.prefix import Prefix, prefill, reads_shared_prompts, shares_batches
+from r1lite.model.transposed import transposed_weights
 from r1lite.rl.sampling import sample_tokens, uniform_draws
 from r1lite.rollout import RolloutEngine, Sampling, check_prompts, eos_ids, text_of
 from verifiers import Completion
@@ -69,11 +71,13 @@ class HFEngine(RolloutEngine):
 
     def _decode_apart(self, batch: list[_Row], prompts: Sequence[Sequence[int]], sampling: Sampling) -> None:
         """Decodes in evaluation and inference mode, and restores the model's own mode."""
-        autocast = torch.autocast(self.model.device.type, dtype=self.dtype, enabled=self.dtype != torch.float32)
+        low = self.dtype != torch.float32
+        autocast = torch.autocast(self.model.device.type, dtype=self.dtype, enabled=low)
+        transposed = contextlib.nullcontext() if low else transposed_weights(self.model)
         training = self.model.training  # gradient checkpointing needs training mode, in which layers drop the cache
         self.model.eval()
         try:
-            with torch.inference_mode(), autocast:
+            with transposed, torch.inference_mode(), autocast:
                 self._decode(batch, prompts, sampling)
         finally:
             self.model.train(training)

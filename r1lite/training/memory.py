@@ -25,6 +25,7 @@ from r1lite.model.batch import Row, micro_batches
 from r1lite.model.policy import Policy
 from r1lite.model.quantized import scale_bytes
 from r1lite.model.sharding import is_part, layers_of, local
+from r1lite.model.transposed import transposable
 from r1lite.rl.logprobs import is_tiled
 from r1lite.types import Prompt
 
@@ -326,6 +327,8 @@ def sampler_of(config: TrainConfig, layout: Layout, model: Any, longest: int, dt
     width = 4 if dtype == torch.float32 else 2
     length = longest + config.max_completion_tokens
     copied = _whole(model.parameters()) if layout.in_parts else 0
+    if dtype == torch.float32:
+        copied += _size(transposable(model))
     # The cache of a layer is copied when it grows.
     cache = 2 * rows * length * heads * head * width * (text.num_hidden_layers + 1)
     return int(copied + cache + _SAMPLER_COPIES * rows * model.get_output_embeddings().weight.shape[0])

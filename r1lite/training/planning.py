@@ -20,12 +20,13 @@ from transformers.integrations.sdpa_attention import use_gqa_in_sdpa
 
 from r1lite.config import PPOConfig, RLConfig
 from r1lite.errors import UserError
-from r1lite.model.attention import prefers_float32
+from r1lite.model.attention import NAME, prefers_float32
 from r1lite.model.batch import MicroBatch
 from r1lite.model.gates import quicken_gates
 from r1lite.model.norms import quicken_shapes
-from r1lite.model.prefix import on_prompts, shares_batches
+from r1lite.model.prefix import on_prompts, prefill, shares_batches
 from r1lite.model.sharding import layers_of
+from r1lite.model.shared_prompts import takes_shared_prompts
 from r1lite.rollout.vllm_sizes import SLACK, Need, need
 from r1lite.training.loading import attention_of, load_config
 from r1lite.training.memory import (
@@ -209,7 +210,7 @@ class Plan:
         from transformers import AttentionInterface, AttentionMaskInterface, AutoModelForCausalLM
 
         shape = load_config(self.config)
-        attention = attention_of(self.config, shape)
+        attention = asked = attention_of(self.config, shape)
         if attention != "eager":  # eager attention keeps memory that grows with the square of the length
             attention = _IN_FLOAT32 if not self._on_gpu and prefers_float32() else _ATTENTION
             AttentionInterface.register(attention, _ATTENTIONS[attention])
@@ -222,6 +223,8 @@ class Plan:
             with unset_fake_temporarily():
                 quicken_shapes(model)
                 quicken_gates(model)
+        exact = not self._on_gpu and self.dtype == torch.float32
+        self._in_place = exact and asked == NAME and takes_shared_prompts(model)
         return model
 
     def _one_pass(self, batch: BatchShape, checkpointing: bool) -> int:
@@ -247,7 +250,7 @@ class Plan:
                 torch.autograd.graph.saved_tensors_hooks(pack, lambda value: value),
                 torch.autocast("cpu", dtype=self.dtype if low else torch.bfloat16, enabled=low),
             ):
-                result = _forward(model, batch)
+                result = _forward(model, batch, in_place=self._in_place)
             # Of shared prompts what comes after the last keys and values is gone by now.
             alive = [value.untyped_storage() for one in packed if (value := one()) is not None]
             total: int = sum({storage._cdata: storage.nbytes() for storage in alive}.values())
@@ -313,13 +316,19 @@ def _checkpointing(model: Any, *, on: bool) -> Iterator[None]:
         model.eval()
 
 
-def _forward(model: Any, batch: BatchShape) -> Any:
-    """The backbone's output for such a micro-batch."""
+def _forward(model: Any, batch: BatchShape, *, in_place: bool) -> Any:
+    """The backbone's output for such a micro-batch, and what it needs besides.
+
+    Args:
+        in_place: the keys and values of shared prompts are not copied for each row.
+    """
     ids = torch.zeros(batch.rows, batch.length, dtype=torch.long)
     if not batch.shares_prompts:
         mask = torch.ones_like(ids) if batch.padded else None
         return model.base_model(input_ids=ids, attention_mask=mask, use_cache=False)
     prompts = [(0,) * batch.prompt_length] * batch.prompts
+    if in_place:
+        return prefill(model, prompts, 0), model.base_model(input_ids=ids, use_cache=False)
     valid, of_row = torch.ones_like(ids, dtype=torch.bool), torch.zeros(batch.rows, dtype=torch.long)
     return on_prompts(model.base_model, model, MicroBatch(prompts, of_row, ids, valid, valid, []), 0)
 

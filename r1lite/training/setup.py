@@ -44,6 +44,7 @@ from r1lite.scoring.problems import fingerprint, load_problems, make_prompts, tr
 from r1lite.scoring.scorer import Scorer, describe, make_scorer
 from r1lite.tasks import Problems, Task, find
 from r1lite.training.early import RESTARTED
+from r1lite.training.heap import keep_freed_memory
 from r1lite.training.loading import forward_dtype, load_empty, load_model
 from r1lite.training.machine import model_path
 from r1lite.training.on_nodes import start_on_nodes
@@ -231,7 +232,7 @@ def _prefill_line(template: str, prefill: str) -> str:
 
 
 def set_up_libraries(config: RunConfig) -> None:
-    """Silences the libraries' progress bars and warnings, and gives torch the configured number of threads."""
+    """Silences the libraries' progress bars and warnings; sets torch's number of threads and, for a CPU, its memory."""
     import huggingface_hub
     import torch
     import transformers
@@ -242,6 +243,8 @@ def set_up_libraries(config: RunConfig) -> None:
     huggingface_hub.utils.logging.set_verbosity_error()
     assert config.threads is not None  # set by resolve_config
     torch.set_num_threads(config.threads)
+    if config.device == "cpu":
+        keep_freed_memory()
 
 
 def begin_run(

@@ -109,11 +109,8 @@ def test_models_that_cannot_read_them_do_not_get_them(monkeypatch):
     assert not reads_shared_prompts(model)
 
 
-def test_training_does_not_read_them():
-    model = make_tiny_model()
-    model.set_attn_implementation(register())
-    with torch.inference_mode():
-        prefix = prefill(model, PROMPTS, 0, growing=True)
-        prefix.share(torch.tensor(ROWS))
-    with pytest.raises(ValueError, match="only in plain decoding"):
-        model(**prefix.next_inputs(torch.arange(len(ROWS))))
+@pytest.mark.parametrize(("own", "more"), [(2, {}), (1, {"softcap": 30.0})], ids=["earlier tokens", "a variant"])
+def test_training_reads_them_only_for_whole_completions_and_plain_attention(own, more):
+    query, key = torch.zeros(2, 4, 1, 8), torch.zeros(2, 4, own, 8)
+    with pytest.raises(ValueError, match="shared prompts work only"):
+        attention.attention(None, query, key, key, None, shared_prompts=object(), **more)
