@@ -39,8 +39,8 @@ def pytest_collection():
 
 
 def pytest_xdist_auto_num_workers():
-    """One more than there are cores, as many tests wait for processes; at most four, to bound their memory."""
-    return min(4, len(os.sched_getaffinity(0)) + 1)
+    """Two more than there are cores, as many tests wait for processes; at most four, to bound their memory."""
+    return min(4, len(os.sched_getaffinity(0)) + 2)
 
 
 def pytest_ignore_collect(collection_path, config):

@@ -1,7 +1,10 @@
 """An SGLang server for tests, after the sources of 0.5.23: its routes, its refusals, and the shapes of its answers."""
 
+import time
+
 from fleet_for_tests import FakeVLLM, checksum, sampled
 
+FLUSH_S = 30  # for which the cache's emptying waits until no request runs
 REQUEST = {"input_ids", "sampling_params", "return_logprob", "logprob_start_len", "stream"}
 # Some of what its contract (sglang/api/v1/api_types.py) takes, and of which type; it refuses unknown names.
 PARAMETERS = {
@@ -95,6 +98,9 @@ class FakeSGLang(FakeVLLM):
         return 200, {"success": True, "message": "Succeeded to update model weights.", "num_paused_requests": 0}
 
     def on_flush_cache(self, body):
+        until = time.monotonic() + FLUSH_S  # what was aborted takes a moment to end
+        while self.sampling and not self.dead and time.monotonic() < until:
+            time.sleep(0.005)
         if self.sampling:
             return 400, "Flush cache failed."
         return 200, "Cache flushed.\nPlease check backend logs for more details.\n"

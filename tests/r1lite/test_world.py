@@ -22,6 +22,7 @@ from r1lite.training.several import refuse
 from verifiers import rows
 
 ROOT = Path(__file__).resolve().parents[2]
+COMMAND = "import runpy; runpy.run_module('torch.distributed.run', run_name='__main__')"
 CLOCKS = {"generate_s", "score_s", "train_s", "step_s", "sync_s", "proof_s", "canary_s"}
 CLOCKS |= {"sync_mb"}  # an adapter in parts goes to a server merged, and is not tried alone before
 CASES = CASES | SERVED
@@ -65,14 +66,12 @@ def torchrun(forks, size, jobs, folder):
     return subprocess.CompletedProcess([], process.wait(1800), *process.communicate())
 
 
-def torchrun_itself(jobs, folder):
+def torchrun_itself(forks, jobs, folder):
     """The same on one rank, by the command that users type."""
     path = folder / "jobs.json"
     path.write_text(json.dumps(jobs))
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "1"]
-    command += [str(ROOT / "tests" / "world_for_tests.py"), str(path)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=1800)
+    argv = ["--standalone", "--nproc-per-node", "1", ROOT / "tests" / "world_for_tests.py", path]
+    return subprocess.CompletedProcess(argv, *forks.run(argv, code=COMMAND, timeout=1800))
 
 
 @pytest.fixture(scope="session")
@@ -101,7 +100,7 @@ def runs(tmp_path_factory, tiny_path, sums_path, forks):
                     {"argv": [*table[name], *inputs, "--out", out, "--steps", "2"]},
                     {"argv": [table[name][0], "--resume", "--trust", "--out", out, "--steps", "3"]},
                 ]
-            done = torchrun_itself(jobs, folder) if size == 1 else torchrun(forks, size, jobs, folder)
+            done = torchrun_itself(forks, jobs, folder) if size == 1 else torchrun(forks, size, jobs, folder)
             assert done.returncode == 0, done.stdout + done.stderr
             if size > 2:  # a run that isn't stopped has none of these
                 shutil.rmtree(folder / last / "checkpoints" / "step-000002")

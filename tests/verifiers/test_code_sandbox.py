@@ -128,6 +128,7 @@ def test_expected_values_are_in_no_untrusted_memory(style: str) -> None:
                 assert len(with_canary) <= (style == "asserts")
                 assert not set(servers) & (with_canary | with_marker)
                 complete |= bool(with_marker) and len(with_canary) == (style == "asserts")
+                thread.join(0.1)
             seen += complete
             if seen == 2:
                 break

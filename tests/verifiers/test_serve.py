@@ -421,31 +421,23 @@ STALLED = {
 }
 
 
-def test_stalled_connections_are_closed(port):
-    opened = {name: open_connection(port, sent) for name, sent in STALLED.items()}
-    wait_until(lambda: all([is_closed(connection) for connection in opened.values()]))
-    for connection in opened.values():
-        connection.close()
-
-
-def test_a_trickle_does_not_keep_a_connection(port):
+def test_stalled_and_trickling_connections_are_closed(port):
     """An occasional byte is not progress: a head has 5 s, a body must send 64 KiB a second after its first 10."""
-    opened = [open_connection(port, sent) for sent in (HEAD[:-2], HEAD + b"\r\n")]
+    stalled = [open_connection(port, sent) for sent in STALLED.values()]
+    trickling = [open_connection(port, sent) for sent in (HEAD[:-2], HEAD + b"\r\n")]
     closed = []
     began = time.monotonic()
-    while len(closed) < 2:
+    while len(closed) < len(stalled + trickling):
         assert time.monotonic() - began < 60
-        for connection in [c for c in opened if c not in closed]:
+        for connection in [c for c in stalled + trickling if c not in closed]:
             try:
-                connection.send(b"x")
+                ended = is_closed(connection) or (connection in trickling and not connection.send(b"x"))
             except (ConnectionError, BlockingIOError):
-                closed.append(connection)
-                continue
-            if is_closed(connection):
+                ended = True
+            if ended:
+                connection.close()
                 closed.append(connection)
         time.sleep(0.2)
-    for connection in opened:
-        connection.close()
 
 
 def test_stalled_connections_make_room():
