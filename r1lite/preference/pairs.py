@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from r1lite.errors import UserError
+from r1lite.errors import UserError, listing
 from r1lite.hub.revisions import load_rows, split_names
 from verifiers.rows import RowError, is_text, rows
 
 _SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
-_SHOWN = 5
 Messages = tuple[tuple[str, str], ...]  # (role, content)
 
 
@@ -124,9 +123,9 @@ def _pairs(numbered: Iterable[tuple[str, Any]], source: str, margin_column: str 
         except ValueError as error:
             bad.append(f"{where}: {error}")
     if bad:
-        shown = "\n".join(f"  {line}" for line in bad[:_SHOWN])
-        more = f"\n  ... and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
-        raise UserError(f"--source {source}: {len(bad)} of {len(bad) + len(made)} pairs can't be used:\n{shown}{more}")
+        raise UserError(
+            f"--source {source}: {len(bad):,} of {len(bad) + len(made):,} pairs can't be used:\n{listing(bad)}"
+        )
     return made
 
 

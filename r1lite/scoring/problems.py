@@ -7,26 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from r1lite.config import EvalConfig, ProblemsConfig, RLConfig
-from r1lite.errors import UserError
+from r1lite.errors import UserError, listing
 from r1lite.scoring.scorer import Scorer
-from r1lite.tasks import Problems, Source, Task, find, tagged_gold
+from r1lite.tasks import Problems, Source, Task, find, load, tagged_gold
 from r1lite.tasks import prompts as templates
 from r1lite.types import Prompt
 from verifiers import VERIFIERS, Completion, Problem, VerifierError
 from verifiers.golds import gold_text
 
-_SHOWN_BAD_ROWS = 5
-
 
 def load_problems(task: Task, config: ProblemsConfig, scorer: Scorer) -> Problems:
     """Loads the task's problems. Raises UserError if the verifiers can't use a gold answer, or problems are missing."""
     assert config.source is not None
-    try:
-        problems = task.load(Source(config.source, config.test_source, config.test_split))
-    except UserError:
-        raise
-    except (OSError, ValueError) as error:
-        raise UserError(f"--task {task.name}, --source {config.source}: {error}") from error
+    problems = load(task, Source(config.source, config.test_source, config.test_split))
     if isinstance(config, RLConfig) and not problems.train and problems.test:
         raise UserError(
             f"--task {task.name} only has test problems: train on another task, and measure with r1lite eval"
@@ -52,9 +45,7 @@ def load_problems(task: Task, config: ProblemsConfig, scorer: Scorer) -> Problem
         except VerifierError as error:
             bad.append(str(error))
     if bad:
-        shown = "\n".join(f"  {line}" for line in bad[:_SHOWN_BAD_ROWS])
-        more = f"\n  ... and {len(bad) - _SHOWN_BAD_ROWS} more" if len(bad) > _SHOWN_BAD_ROWS else ""
-        raise UserError(f"--source {config.source}: {len(bad)} problems can't be checked:\n{shown}{more}")
+        raise UserError(f"--source {config.source}: {len(bad):,} problems can't be checked:\n{listing(bad)}")
     return problems
 
 
