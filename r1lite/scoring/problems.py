@@ -102,10 +102,13 @@ def make_prompts(problems: Sequence[Problem], config: ProblemsConfig, model: Any
         )
     context = getattr(model.config, "max_position_embeddings", None)
     if context is not None and tokens + config.max_completion_tokens > context:
+        largest = context - tokens
+        helps = (
+            f"the largest that fits all prompts is --max-completion-tokens {largest}" if largest > 0 else "remove it"
+        )
         raise UserError(
             f"the prompt of problem '{name}' has {tokens} tokens and --max-completion-tokens is "
-            f"{config.max_completion_tokens}, but the model's context is {context}; remove that problem, or lower "
-            "--max-completion-tokens"
+            f"{config.max_completion_tokens}, but the model's context is {context}: {helps}"
         )
     return made
 

@@ -55,8 +55,8 @@ def checked_rows(
         if len(objects) == len(rows) and not any(column in row for row in objects):
             raise UserError(
                 f"{where}: no column '{column}'; the first row has {_listed(sorted(objects[0]))}, and needed are "
-                f"{_listed(needed)} (r1lite tasks card TASK). Rename your columns, or write a task of your own for them "
-                "(r1lite/tasks/README.md)"
+                f"{_listed(needed)} (r1lite tasks card TASK). Rename your columns, or write a task of your own for "
+                "them (r1lite/tasks/README.md)"
             )
 
     def check(row: Any) -> None:

@@ -214,7 +214,12 @@ def test_a_teacher_with_another_tokenizer_is_refused_by_name(tiny_path, sums_pat
         ({"data": "a.jsonl", "samples": 5}, "--samples 5 has no effect with --data"),
         *(
             ({"method": "on-policy", "on_policy_share": 1.0, **change}, "has no effect with --on-policy-share 1")
-            for change in ({"data": "a.jsonl"}, {"samples": 5}, {"trajectories": {"samples": 5}}, {"prompts": "verbatim"})
+            for change in (
+                {"data": "a.jsonl"},
+                {"samples": 5},
+                {"trajectories": {"samples": 5}},
+                {"prompts": "verbatim"},
+            )
         ),
     ],
 )

@@ -45,6 +45,16 @@ REFUSED = [
     (["grpo", "--out", "full/file"], "not a folder"),
     (["grpo", "--out", "full/file/deeper"], "can't be written"),
     (["grpo", "--max-staleness", "1", "--replay-order", "full"], "--replay-order full: there is no run with rollouts/"),
+    (["eval", "--against", "nothere"], "--against nothere: no such folder here"),
+    (["grpo", "--model", "runs/x"], "--model runs/x: no such folder here"),
+    (["ppo", "--critic-model", "nothere"], "--critic-model nothere: no such folder here"),
+    (["cold-start", "--rewrite", "model", "--rewrite-model", "no/where"], "--rewrite-model no/where: no such folder"),
+    (["distill", "--teacher", "nothere@main"], "--teacher nothere@main: no such folder here"),
+    (["reward-model", "--source", "x.jsonl", "--model", "nothere"], "--model nothere: no such folder here"),
+    (["pretrain", "--out", "new", "--tokenizer", "nothere"], "--tokenizer nothere: no such folder here"),
+    (["serve-engine", "--model", "nothere"], "--model nothere: no such folder here"),
+    (["grpo", "--reward", "math + 0.2*rm:runs/judge"], "--reward rm:runs/judge: no such folder here"),
+    (["eval", "--verifier", "rm:nothere"], "--verifier rm:nothere: no such folder here"),
     (["grpo", "nowhere.yaml"], "no such recipe"),
     (["grpo", "bad.yaml"], "did you mean 'lr'?"),
     (["grpo", "--learning-rate", "1"], "--learning-rate is called --lr here"),
@@ -161,6 +171,10 @@ def test_places_are_checked_as_they_are_made(tmp_path):
             check_place(place)
             assert not place.exists()
     check_early(GRPOConfig(out=str(held), resume=True))  # what a resumed run has is its own
+    for name, said in (("x", "a run: --resume continues it"), ("manifest.json", "a finished run: --resume shows")):
+        (held / name).write_text("{}")
+        with pytest.raises(UserError, match=said):
+            check_place(held)
 
 
 def test_a_loader_of_ones_own_needs_no_check(folder):
