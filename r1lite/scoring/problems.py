@@ -14,6 +14,7 @@ from r1lite.tasks import prompts as templates
 from r1lite.types import Prompt
 from verifiers import VERIFIERS, Completion, Problem, VerifierError
 from verifiers.golds import gold_text
+from verifiers.pool import LATE
 
 
 def load_problems(task: Task, config: ProblemsConfig, scorer: Scorer) -> Problems:
@@ -62,9 +63,13 @@ def try_scorer(task: Task, config: ProblemsConfig, scorer: Scorer, problems: Pro
     # With token ids, like every completion of an engine; verifiers don't interpret them.
     completion = Completion(text, token_ids=tuple(range(len(text.split()))), finish_reason="stop")
     errors = scorer.tried(problem, completion, reward=not isinstance(config, EvalConfig))
-    if broken := [error for error in errors if not error.startswith(f"{VerifierError.__name__}: ")]:
-        shown = "\n".join(f"  {error}" for error in broken)
-        raise UserError(f"--task {task.name}: scoring a trial completion, before the model is loaded, failed:\n{shown}")
+    refused = f"{VerifierError.__name__}: "
+    if broken := [error for error in errors if LATE in error or not error.startswith(refused)]:
+        if any(LATE in error for error in broken):
+            broken.append(f"--score-timeout-s {config.score_timeout_s:g} is the limit; raise it if the reward is slow")
+        raise UserError(
+            f"--task {task.name}: scoring a trial completion, before the model is loaded, failed:\n{listing(broken)}"
+        )
     return [f"a trial completion could not be checked: {error}" for error in errors]
 
 

@@ -26,6 +26,8 @@ def crashes(problem, completion):
 def text(problem, completion): return "good"
 def too_high(problem, completion): return 3.0
 def ends(problem, completion): raise SystemExit(3)
+def hangs(problem, completion):
+    while True: pass
 def unsure(problem, completion): raise VerifierError("the judge is away")
 """
 # (flags, what is said)
@@ -117,6 +119,16 @@ def test_a_reward_that_crashes_is_found_on_the_first_problem(folder, reward, sai
         with pytest.raises(UserError) as caught:
             try_scorer(task, config, scorer, Problems([Problem("1 + 1?", "2", id="p1")], [], ""))
         assert said.format(file=folder / "first_rewards.py") in str(caught.value)
+    finally:
+        scorer.close()
+
+
+def test_a_reward_that_hangs_is_found_on_the_first_problem(folder):
+    config = GRPOConfig(task="gsm8k", source="bundled", reward="first_rewards:hangs", score_timeout_s=0.5)
+    scorer = make_scorer(find("gsm8k"), config)
+    try:
+        with pytest.raises(UserError, match=r"no verdict within 0.5 s(.*\n)+.*--score-timeout-s 0.5 is the limit"):
+            try_scorer(find("gsm8k"), config, scorer, Problems([Problem("1 + 1?", "2", id="p1")], [], ""))
     finally:
         scorer.close()
 

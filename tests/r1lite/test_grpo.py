@@ -161,7 +161,10 @@ def test_micro_batches_change_nothing_but_rounding(uninterrupted, tiny_path, sum
         (["--reward", "math + 0.1*fromat"], "did you mean 'format'"),
         (["--template", "shrot"], "--template 'shrot' is unknown"),
         (["--max-prompt-tokens", "3"], "--max-prompt-tokens is 3"),
-        (["--max-completion-tokens", "400"], "the model's context is 160: the largest that fits all prompts is --max-completion-tokens 155"),
+        (
+            ["--max-completion-tokens", "400"],
+            "the model's context is 160: the largest that fits all prompts is --max-completion-tokens 155",
+        ),
         (["--device", "cuda"], "finds no CUDA device"),
         (["--device", "gpu"], "--device gpu: unknown"),
         (["--threads", "100000"], "--threads must be <= 512"),
