@@ -74,9 +74,9 @@ def called(what: str, function: Callable[..., R], *values: Any, refuses: tuple[t
     """
     try:
         return function(*values)
-    except (UserError, *refuses):
-        raise
     except Exception as error:
+        if isinstance(error, (UserError, *refuses)):
+            raise
         own = getattr(getattr(function, "__code__", None), "co_filename", "")
         raise UserError(f"{what} raised {type(error).__name__}: {error}{raised_in(error, own)}") from error
 
@@ -88,6 +88,12 @@ def check_problem(what: str, problem: object) -> None:
     for name, kinds in (("prompt", str), ("answer", str | None), ("id", str)):
         if not isinstance(value := getattr(problem, name), kinds):
             raise UserError(f"{what} made a Problem whose {name} is {value!r}, which is not text")
+
+
+def refuse_no_source(task: Task) -> None:
+    """Raises UserError if a task has no problems of its own, so that --source must name a file."""
+    if not task.sources:
+        raise UserError(f"--source is missing: --task {task.name} reads its problems from a file or a folder")
 
 
 def load(task: Task, source: Source) -> Problems:
@@ -134,7 +140,7 @@ def find(name: str) -> Task:
         task = functools.reduce(getattr, attribute.split("."), module)
     except AttributeError as error:
         tasks = [known for known, value in vars(module).items() if isinstance(value, Task)]
-        hint = did_you_mean(attribute, tasks, f"its tasks: {', '.join(tasks)}" if tasks else "it has no Task")
+        hint = did_you_mean(attribute, tasks, f"its tasks: {', '.join(tasks)}" if tasks else "it defines no Task")
         raise UserError(f"--task {name}: module '{module_name}' has no '{attribute}'; {hint}") from error
     if not isinstance(task, Task):
         raise UserError(f"--task {name} is a {type(task).__name__}, not an r1lite.tasks.Task")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from r1lite.errors import UserError
-from r1lite.tasks import TASKS, Problems, Source, Task, called, find, load
+from r1lite.tasks import TASKS, Problems, Source, Task, called, find, load, refuse_no_source
 from verifiers import Completion, Problem, Reward, VerifierError, score_many
 
 CARDS = Path(__file__).resolve().parent / "cards"
@@ -98,6 +98,8 @@ def failures(task: Task, problems: Problems) -> list[Failure]:
 
 def _check(options: argparse.Namespace) -> int:
     task = find(options.name)
+    if options.source is None:
+        refuse_no_source(task)
     default = next((source for source in ("generated", "bundled", "hub") if source in task.sources), "hub")
     problems = load(task, Source(options.source or default, options.test_source, options.test_split))
     bad = failures(task, problems)

@@ -49,7 +49,8 @@ class Rows:
     @property
     def sources(self) -> tuple[str, ...]:
         """The sources that need no file."""
-        return ("hub",) if self.bundled is None else ("hub", "bundled")
+        hub = any(self.hub.values())
+        return (*["hub"] * hub, *["bundled"] * (self.bundled is not None))
 
     def check(self, source: Source) -> None:
         """Rejects invalid sources before anything is read. Raises UserError."""

@@ -16,7 +16,7 @@ from r1lite.hub.revisions import is_cached, is_path, pinned, split
 from r1lite.nano import MODELS, model_place
 from r1lite.rollout.vllm_support import installed
 from r1lite.run.environment import read_environment
-from r1lite.tasks import find
+from r1lite.tasks import find, refuse_no_source
 from r1lite.tasks.rows import hub_reachable
 from verifiers.cores import available
 from verifiers.yaml_text import read_yaml
@@ -67,6 +67,7 @@ def choose(config: ProblemsConfig) -> Choice:
         notes["engine"] = why
     if config.source is None:
         has = find(config.task).sources
+        refuse_no_source(find(config.task))
         if "generated" in has:
             values["source"] = "generated"
         elif "bundled" not in has:

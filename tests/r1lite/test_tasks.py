@@ -5,13 +5,16 @@ import json
 import pandas
 import pytest
 
+from r1lite.config import EvalConfig
 from r1lite.errors import UserError
 from r1lite.tasks import Problems, Source, Task, find
 from r1lite.tasks import load as load_task
+from r1lite.tasks.command import main as tasks_command
 from r1lite.tasks.gsm8k import load
 from r1lite.tasks.prompts import check, render
 from r1lite.tasks.rows import hub_reachable, read_rows
-from r1lite.tasks.sources import Generated, Rows
+from r1lite.tasks.sources import Generated, HubSplit, Rows
+from r1lite.training.machine import choose
 from verifiers import Problem
 
 pytestmark = pytest.mark.quick
@@ -117,8 +120,16 @@ def test_a_name_close_to_a_task():
         find("r1lite.tasks.gsm8k:TSK")
 
 
+def test_columns_of_its_own_are_no_reason_to_ask_for_bundled_problems():
+    loader = Rows({"test": [HubSplit("me/mine", None, "test")]}, ("question",), lambda row: row)
+    assert Task("own", loader, "math").sources == ("hub",)
+
+
 def rows_of(problem):
     return Rows({"train": [], "test": []}, ("question",), problem)
+
+
+OWN = Task("own", rows_of(lambda row: row), "math")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +152,11 @@ def test_mistakes_in_a_users_task_name_their_place(tmp_path, loader, message):
 
 
 def test_a_users_task_offers_what_its_loader_has():
-    assert Task("own", rows_of(lambda row: row), "math").sources == ("hub",)
+    with pytest.raises(UserError, match="--source is missing: --task own reads"):
+        tasks_command(["check", f"{__name__}:OWN"])
+    with pytest.raises(UserError, match="--source is missing: --task own reads"):
+        choose(EvalConfig(task=f"{__name__}:OWN", model="nano", device="cpu"))
+    assert find("gsm8k").sources == ("hub", "bundled")
     assert Task("own", Generated("own", lambda split, rng: None), "math").sources == ("generated",)
     assert Task("own", lambda source: None, "math").sources == ("hub", "bundled")
 
