@@ -216,6 +216,7 @@ def test_eval_of_a_checkpoint_prompts_it_as_it_was_trained(uninterrupted, sums_p
     assert "the run that trained this model: template short" in capsys.readouterr().out
     measured = json.loads((tmp_path / "run" / "summary.json").read_text())["tasks"]["gsm8k"]
     trained = json.loads((out / "summary.json").read_text())["eval_after"]
+    assert trained.pop("measured_on") == {"eval_problems": 4, "eval_sample_problems": 2, "eval_samples": 2}
     assert {key: measured[key] for key in trained} == trained
 
 
