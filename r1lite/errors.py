@@ -7,6 +7,10 @@ Interrupted    SIGINT or SIGTERM stopped the run: exit 130 or 143
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+_SHOWN = 5
+
 
 class UserError(ValueError):
     """An input of the user can't be used. The message says what was given, what is allowed, and what to do."""
@@ -25,3 +29,9 @@ class Interrupted(BaseException):  # not an Exception, so that no `except Except
 
     def __reduce__(self) -> tuple[type[Interrupted], tuple[int]]:
         return type(self), (self.signum,)
+
+
+def listing(lines: Sequence[str]) -> str:
+    """The first five lines, indented, and the number of further ones: for messages about many rows."""
+    more = [f"... and {len(lines) - _SHOWN:,} more"] if len(lines) > _SHOWN else []
+    return "\n".join(f"  {line}" for line in [*lines[:_SHOWN], *more])

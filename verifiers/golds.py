@@ -43,7 +43,7 @@ def gold_text(value: Any, what: str = "the gold") -> str | None:
         raise GoldError(f"{what} contains a lone surrogate (half a character): {value[:_SHOWN]!r}")
     bare = value.strip()
     if not bare:
-        raise GoldError(f"{what} must be text or a number, got {value[:_SHOWN]!r}")
+        raise GoldError(f"{what} is empty")
     if bare.lower() in MISSING:
         raise GoldError(f"{what} must be an answer, got the text {bare!r} (a missing value?)")
     return str(value)

@@ -35,7 +35,7 @@ class DistillConfig(SupervisedConfig):
     """Recipes only, without --data: further settings of r1lite reject for the teacher's completions; by default all
     right and well-formed completions are kept."""
     max_problems: int | None = Field(None, ge=1)
-    """Without --data: sample the teacher only on the first this many problems; by default on all."""
+    """Sample the teacher, and on-policy the student, only on the first this many problems; by default on all."""
     samples: int = Field(4, ge=1)
     """Without --data: the teacher's completions per problem."""
     beta: float = Field(0.5, ge=0, le=1)
@@ -68,7 +68,28 @@ class DistillConfig(SupervisedConfig):
             self.reject_config("unused")
         except UserError as error:
             raise ValueError(f"trajectories: {str(error).removeprefix('--')}") from error
+        for name, why in self._idle():
+            value = getattr(self, name)
+            if value != type(self).model_fields[name].get_default(call_default_factory=True):
+                flag = "trajectories: it" if name == "trajectories" else f"--{name.replace('_', '-')} {value}"
+                raise ValueError(f"{flag} has no effect with {why}")
         return self
+
+    def _idle(self) -> list[tuple[str, str]]:
+        """Settings without effect, with the reason."""
+        if self.method == "off-policy":
+            student = ("beta", "on_policy_share", "temperature", "chunk_tokens")
+            idle = dict.fromkeys(student, "--method off-policy")
+        else:
+            idle = dict.fromkeys(("packing", "packed_tokens"), "--method on-policy")
+        if not self.needs_set:
+            of_set = ("data", "data_split", "prompts", "long_rows", "allow_test_overlap", "samples", "trajectories")
+            idle |= dict.fromkeys(of_set, "--on-policy-share 1: the student samples all rows")
+        elif self.data is not None:
+            idle["samples"] = "--data: the teacher is not sampled"
+            if self.method == "off-policy" or self.on_policy_share == 0:
+                idle["max_problems"] = "--data: no problem is sampled"
+        return list(idle.items())
 
     @property
     def needs_set(self) -> bool:

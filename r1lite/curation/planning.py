@@ -14,7 +14,7 @@ from r1lite.curation.scan import Plan
 from r1lite.curation.sources import Source, candidate, read_block
 from r1lite.errors import UserError
 from r1lite.tasks import Source as TaskSource
-from r1lite.tasks import Task, find
+from r1lite.tasks import Task, find, load
 from r1lite.tasks.rows import read_rows
 from verifiers import Problem
 from verifiers.rows import RowError
@@ -60,7 +60,7 @@ def evaluation_sets(
             if known is None:
                 if place is None:
                     raise UserError("--decontaminate test needs --task and --source; or name a file")
-                known = task.load(place).test
+                known = load(task, place).test
             sets[f"{task.name} {place.test_split if place else 'test'}"] = tuple(known)
         else:
             path = Path(name).expanduser()

@@ -17,6 +17,7 @@ __all__ = ["Record", "diagnose", "read"]
 
 _SURE = 3.0  # standard errors
 _AFTER = 3  # number of steps in which the effect of an update shows
+_SLOW_S = 1.0  # seconds of scoring in a step
 _FLAT_STEPS = 40  # a shorter run may not have had time to improve
 
 
@@ -88,6 +89,17 @@ def _unscored(run: Record) -> Iterable[Finding]:
                 "Either the completions or the machine are slow: raise the verifier's time limit and see whether "
                 "verdicts change (python -m verifiers replay RUN).",
             )
+
+
+def _slow_scoring(run: Record) -> Iterable[Finding]:
+    scoring, step = run.last.mean("score_s"), run.last.mean("step_s")
+    if scoring is not None and step is not None and scoring > max(0.5 * step, _SLOW_S):
+        yield Finding(
+            "slow_scoring",
+            "Most of the time is spent on scoring.",
+            f"{scoring:.1f} of {step:.1f} s of a step in {run.last.steps}, while nothing was sampled or learnt",
+            "Make the reward's verifiers faster, or score in more processes (--score-workers N, or --scoring ray).",
+        )
 
 
 def _truncated(run: Record) -> Iterable[Finding]:
@@ -397,6 +409,7 @@ def _overfit(run: Record) -> Iterable[Finding]:
 CHECKS: tuple[Callable[[Record], Iterable[Finding]], ...] = (
     _files,
     _unscored,
+    _slow_scoring,
     _broken,
     _truncated,
     _mismatch,

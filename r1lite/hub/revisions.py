@@ -23,6 +23,23 @@ def split(name: str) -> tuple[str, str | None]:
     return place, revision
 
 
+def is_path(name: str) -> bool:
+    """True for names that can only be a path, not an id on the Hub."""
+    return name.startswith((".", "/", "~", "runs/")) or split(name)[0].count("/") > 1
+
+
+def is_cached(name: str) -> bool:
+    """True if a model of the Hub, "ID" or "ID@REVISION", is in the local cache."""
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    place, revision = split(name)
+    try:
+        return isinstance(try_to_load_from_cache(place, "config.json", revision=revision), str)
+    except HFValidationError:  # no name that the Hub could have
+        return False
+
+
 def pinned(name: object) -> dict[str, Any]:
     """Arguments of `from_pretrained` for a model, tokenizer or configuration: "ID", "ID@REVISION" or a path.
 

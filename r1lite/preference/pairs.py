@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from r1lite.errors import UserError
+from r1lite.errors import UserError, listing
 from r1lite.hub.revisions import load_rows, split_names
 from verifiers.rows import RowError, is_text, rows
 
 _SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
-_SHOWN = 5
 Messages = tuple[tuple[str, str], ...]  # (role, content)
 
 
@@ -40,7 +39,7 @@ class Pairs:
 def load_pairs(
     source: str, *, test_source: str | None, hold_out: float, margin_column: str | None, splits: tuple[str, str]
 ) -> Pairs:
-    """The pairs of `source`: columns `prompt`, `chosen` and `rejected`, each text, or chat messages.
+    """The pairs of `source`: columns `prompt` (or `question`), `chosen` and `rejected`, each text, or chat messages.
 
     Args:
         source: a JSONL (also .gz) or Parquet file, a folder with train.* and optionally test.*, or an id on the Hub.
@@ -124,9 +123,9 @@ def _pairs(numbered: Iterable[tuple[str, Any]], source: str, margin_column: str 
         except ValueError as error:
             bad.append(f"{where}: {error}")
     if bad:
-        shown = "\n".join(f"  {line}" for line in bad[:_SHOWN])
-        more = f"\n  ... and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
-        raise UserError(f"--source {source}: {len(bad)} of {len(bad) + len(made)} pairs can't be used:\n{shown}{more}")
+        raise UserError(
+            f"--source {source}: {len(bad):,} of {len(bad) + len(made):,} pairs can't be used:\n{listing(bad)}"
+        )
     return made
 
 
@@ -135,16 +134,20 @@ def _pair(row: Any, where: str, margin_column: str | None) -> Pair:
     if isinstance(row, RowError):
         raise row
     if not isinstance(row, dict):
-        raise ValueError(f"a row must be an object with prompt, chosen and rejected, not {type(row).__name__}")
-    for column in ("prompt", "chosen", "rejected", *([margin_column] if margin_column else [])):
+        raise ValueError(
+            f"a row must be an object with prompt (or question), chosen and rejected, not {type(row).__name__}"
+        )
+    asked = "prompt" if row.get("prompt") is not None else "question"
+    for column in (asked, "chosen", "rejected", *([margin_column] if margin_column else [])):
         if row.get(column) is None:
-            raise ValueError(f"no '{column}'; the row has {', '.join(map(repr, sorted(row)))}")
-    prompt = row["prompt"] if isinstance(row["prompt"], str) else _messages(row["prompt"], "prompt")
+            name = "'prompt' or 'question'" if column == "question" else f"'{column}'"
+            raise ValueError(f"no {name}; the row has {', '.join(map(repr, sorted(row)))}")
+    prompt = row[asked] if isinstance(row[asked], str) else _messages(row[asked], asked)
     chosen, rejected = (_answer(row[column], prompt, column) for column in ("chosen", "rejected"))
     if not prompt:
-        raise ValueError("'prompt' is empty")
+        raise ValueError(f"'{asked}' is empty")
     for column, text in (
-        ("prompt", prompt if isinstance(prompt, str) else "".join(text for _, text in prompt)),
+        (asked, prompt if isinstance(prompt, str) else "".join(text for _, text in prompt)),
         ("chosen", chosen),
         ("rejected", rejected),
     ):

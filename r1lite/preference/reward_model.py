@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from r1lite.errors import UserError
+from r1lite.hub.loading import load_tokenizer, why_not
 from r1lite.hub.revisions import pinned
 from r1lite.model.mapped import read_model
 from r1lite.preference.pairs import Messages
@@ -68,10 +69,10 @@ def load_classifier(path: str, *, seed: int | None = None, mapped: bool = False)
     Raises:
         UserError: the model can't be loaded, or isn't a reward model.
     """
-    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+    from transformers import AutoConfig, AutoModelForSequenceClassification
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(**pinned(path))
+        tokenizer = load_tokenizer(path)
         config = AutoConfig.from_pretrained(**pinned(path))
         if seed is not None:
             config.num_labels = 1
@@ -87,8 +88,7 @@ def load_classifier(path: str, *, seed: int | None = None, mapped: bool = False)
     except UserError:
         raise
     except Exception as error:  # the library passes on any exception of its transport and its models
-        first = next((line for line in str(error).splitlines() if line.strip()), "")
-        raise UserError(f"{path}: can't be loaded as a reward model: {type(error).__name__}: {first}") from error
+        raise UserError(f"{path}: can't be loaded as a reward model: {why_not(path, error)}") from error
     lacking = [key for key in loaded["missing_keys"] if seed is None or not key.startswith(("score.", "classifier."))]
     if lacking or model.config.num_labels != 1:
         why = f"it lacks {lacking[0]}" if lacking else f"it has {model.config.num_labels} outputs"

@@ -100,6 +100,7 @@ class PreferenceTraining:
 
     what: ClassVar[str] = "reward model"
     evaluation_keys: ClassVar[tuple[str, ...]] = ("accuracy", "accuracy_interval", "pairs", "loss", "ece", "brier")
+    measured_on: ClassVar[dict[str, int]] = {}  # the held-out pairs can't change
 
     def __init__(
         self,

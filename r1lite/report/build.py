@@ -24,7 +24,6 @@ from r1lite.report.rollouts import Chunk, packed
 from r1lite.run.files import replaced_file
 
 FILE = "report.html"  # in a run directory
-_BESIDE = "report_files"
 _RESOURCES = ("page.css", "page.js")
 _MIB = 1 << 20
 
@@ -42,13 +41,18 @@ class Options:
     everything: bool = False
 
 
+def file_name(runs: int) -> str:
+    """The report's name in the directory of the first run, which keeps its own report beside that of several."""
+    return FILE if runs == 1 else f"report-of-{runs}-runs.html"
+
+
 def write_report(run_paths: Sequence[Path], out: Path, options: Options = Options()) -> Path:
     """Writes the report of one or several runs, or of a pipeline. Returns its path.
 
     Raises: UserError if a path holds no run, or the file can't be written.
     """
     made = Report(run_paths, options)
-    beside = out.with_name(_BESIDE)
+    beside = out.with_name(made.beside)
     try:
         with replaced_file(out) as aside:
             aside.write_text(made.html(), encoding="utf-8")
@@ -85,6 +89,7 @@ class Report:
 
     def __init__(self, run_paths: Sequence[Path], options: Options = Options(), *, live: bool = False) -> None:
         self.options, self.live = options, live
+        self.beside = f"{Path(file_name(len(run_paths))).stem}_files"  # folder of everything
         self.pipeline: dict[str, Any] | None = None
         if len(run_paths) == 1 and is_pipeline(run_paths[0]):
             self.pipeline, runs = stages.pipeline(run_paths[0])
@@ -136,7 +141,7 @@ class Report:
             "made": time.strftime("%Y-%m-%d %H:%M"),
             "version": __version__,
             "live": self.live,
-            "beside": _BESIDE if self.options.everything and not self.live else None,
+            "beside": self.beside if self.options.everything and not self.live else None,
             "metrics": series.described(),
             "pipeline": self.pipeline,
             "forecasts": self.forecasts,

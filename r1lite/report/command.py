@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from r1lite.errors import UserError
-from r1lite.report.build import FILE, Options, write_report
+from r1lite.report.build import FILE, Options, file_name, write_report
 from r1lite.report.read import is_pipeline
 
 
@@ -20,18 +20,23 @@ def main(argv: Sequence[str]) -> int:
         "runs are overlaid, seeds of one configuration as a band.",
     )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's directory, or a pipeline's")
-    parser.add_argument("--out", type=Path, help=f"output file (default: {FILE} in the first RUN)")
+    parser.add_argument(
+        "--out", type=Path, help=f"output file (default: {FILE} in RUN; for N runs report-of-N-runs.html in the first)"
+    )
     parser.add_argument(
         "--max-mb", type=float, default=10.0, metavar="N", help="maximum size of the file; a larger run is sampled (10)"
     )
     parser.add_argument(
-        "--everything", action="store_true", help="every step and completion, in a folder report_files beside the file"
+        "--everything",
+        action="store_true",
+        help="every step and completion, in a folder beside the file, such as report_files",
     )
     parser.add_argument("--svg", action="store_true", help="write only the curves, as one SVG image")
     options = parser.parse_args(argv)
     if options.max_mb <= 0:
         raise UserError(f"--max-mb must be more than 0, got {options.max_mb:g}")
-    out = options.out or options.runs[0] / ("report.svg" if options.svg else FILE)
+    default = options.runs[0] / file_name(len(options.runs))
+    out = options.out or (default.with_suffix(".svg") if options.svg else default)
     _check(options.runs)
     if out.is_dir():
         raise UserError(f"--out {out} is a folder; name a file")

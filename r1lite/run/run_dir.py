@@ -319,9 +319,9 @@ def _check_free(path: Path, restarts: str | None) -> None:
     if path.exists() and _leftovers(path, restarts) is None:
         if not (path / _CONFIG).exists():
             raise UserError(f"--out {path} is not empty and holds no run; choose another --out")
-        raise UserError(
-            f"--out {path} is not empty: it holds a run; continue it with --resume, or choose another --out"
-        )
+        finished = any((path / name).exists() for name in ("summary.json", "manifest.json"))
+        what = "a finished run: --resume shows its results" if finished else "a run: --resume continues it"
+        raise UserError(f"--out {path} is not empty. It holds {what}; for a new run, choose another --out")
 
 
 def _leftovers(path: Path, restarts: str | None) -> list[Path] | None:

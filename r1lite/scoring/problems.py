@@ -7,26 +7,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from r1lite.config import EvalConfig, ProblemsConfig, RLConfig
-from r1lite.errors import UserError
+from r1lite.errors import UserError, listing
 from r1lite.scoring.scorer import Scorer
-from r1lite.tasks import Problems, Source, Task, find, tagged_gold
+from r1lite.tasks import Problems, Source, Task, find, load, tagged_gold
 from r1lite.tasks import prompts as templates
 from r1lite.types import Prompt
 from verifiers import VERIFIERS, Completion, Problem, VerifierError
 from verifiers.golds import gold_text
-
-_SHOWN_BAD_ROWS = 5
+from verifiers.pool import LATE
 
 
 def load_problems(task: Task, config: ProblemsConfig, scorer: Scorer) -> Problems:
     """Loads the task's problems. Raises UserError if the verifiers can't use a gold answer, or problems are missing."""
     assert config.source is not None
-    try:
-        problems = task.load(Source(config.source, config.test_source, config.test_split))
-    except UserError:
-        raise
-    except (OSError, ValueError) as error:
-        raise UserError(f"--task {task.name}, --source {config.source}: {error}") from error
+    problems = load(task, Source(config.source, config.test_source, config.test_split))
     if isinstance(config, RLConfig) and not problems.train and problems.test:
         raise UserError(
             f"--task {task.name} only has test problems: train on another task, and measure with r1lite eval"
@@ -52,9 +46,7 @@ def load_problems(task: Task, config: ProblemsConfig, scorer: Scorer) -> Problem
         except VerifierError as error:
             bad.append(str(error))
     if bad:
-        shown = "\n".join(f"  {line}" for line in bad[:_SHOWN_BAD_ROWS])
-        more = f"\n  ... and {len(bad) - _SHOWN_BAD_ROWS} more" if len(bad) > _SHOWN_BAD_ROWS else ""
-        raise UserError(f"--source {config.source}: {len(bad)} problems can't be checked:\n{shown}{more}")
+        raise UserError(f"--source {config.source}: {len(bad):,} problems can't be checked:\n{listing(bad)}")
     return problems
 
 
@@ -71,9 +63,13 @@ def try_scorer(task: Task, config: ProblemsConfig, scorer: Scorer, problems: Pro
     # With token ids, like every completion of an engine; verifiers don't interpret them.
     completion = Completion(text, token_ids=tuple(range(len(text.split()))), finish_reason="stop")
     errors = scorer.tried(problem, completion, reward=not isinstance(config, EvalConfig))
-    if broken := [error for error in errors if not error.startswith(f"{VerifierError.__name__}: ")]:
-        shown = "\n".join(f"  {error}" for error in broken)
-        raise UserError(f"--task {task.name}: scoring a trial completion, before the model is loaded, failed:\n{shown}")
+    refused = f"{VerifierError.__name__}: "
+    if broken := [error for error in errors if LATE in error or not error.startswith(refused)]:
+        if any(LATE in error for error in broken):
+            broken.append(f"--score-timeout-s {config.score_timeout_s:g} is the limit; raise it if the reward is slow")
+        raise UserError(
+            f"--task {task.name}: scoring a trial completion, before the model is loaded, failed:\n{listing(broken)}"
+        )
     return [f"a trial completion could not be checked: {error}" for error in errors]
 
 
@@ -111,10 +107,13 @@ def make_prompts(problems: Sequence[Problem], config: ProblemsConfig, model: Any
         )
     context = getattr(model.config, "max_position_embeddings", None)
     if context is not None and tokens + config.max_completion_tokens > context:
+        largest = context - tokens
+        helps = (
+            f"the largest that fits all prompts is --max-completion-tokens {largest}" if largest > 0 else "remove it"
+        )
         raise UserError(
             f"the prompt of problem '{name}' has {tokens} tokens and --max-completion-tokens is "
-            f"{config.max_completion_tokens}, but the model's context is {context}; remove that problem, or lower "
-            "--max-completion-tokens"
+            f"{config.max_completion_tokens}, but the model's context is {context}: {helps}"
         )
     return made
 

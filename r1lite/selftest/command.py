@@ -21,6 +21,7 @@ from r1lite import __version__
 from r1lite.errors import UserError
 from r1lite.selftest import Options, Result
 from r1lite.selftest.groups import DTYPES, ENGINES, Group, groups
+from r1lite.training.early import refuse_missing
 
 _LAST_LINES = 3
 
@@ -28,6 +29,7 @@ _LAST_LINES = 3
 def main(argv: Sequence[str]) -> int:
     """Returns 0 if nothing failed, 1 otherwise. Raises UserError."""
     options = _parser().parse_args(argv)
+    refuse_missing(f"--model {options.model}", options.model)
     chosen = groups(options.engines, options.dtypes)
     if options.only:
         names = [group.name for group in chosen]

@@ -51,13 +51,11 @@ def _material(config: DistillConfig, problems: Problems, test: list[Prompt], mod
     found = Loaded(None, "")
     if config.data is not None and config.needs_set:
         found = load_set(config, problems, test, model, tokenizer)
-    elif config.data is not None:
-        raise UserError("--data is not used with --on-policy-share 1")
     lines, results, teacher, prompts = list(found.lines), dict(found.results), None, list[Prompt]()
     if config.method == "on-policy":
         teacher, theirs = load_teacher(config)
         if config.on_policy_share > 0:
-            prompts = make_prompts(problems.train, config, model, tokenizer)
+            prompts = make_prompts(problems.train[: config.max_problems], config, model, tokenizer)
         check_one_tokenizer(config, tokenizer, theirs, [prompt.text for prompt in (prompts or test)[:_TRIED]])
         _check_context(config, teacher)
     if config.teacher is not None:

@@ -17,7 +17,6 @@ from safetensors import SafetensorError
 from torch import Tensor
 from transformers import (
     AttentionInterface,
-    AutoTokenizer,
     GenerationConfig,
     PreTrainedTokenizerFast,
     Qwen2Config,
@@ -27,6 +26,7 @@ from transformers import (
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from r1lite.errors import Interrupted, RunError, UserError
+from r1lite.hub.loading import load_tokenizer, why_not
 from r1lite.hub.revisions import pinned
 from r1lite.hub.upload import MODEL_FILES, push
 from r1lite.nano import model_place
@@ -264,9 +264,9 @@ def _given_tokenizer(name: str) -> PreTrainedTokenizerFast:
     if not place.is_dir():
         raise UserError(f"--tokenizer {name}: no such folder")
     try:
-        tokenizer = AutoTokenizer.from_pretrained(**pinned(place))
+        tokenizer = load_tokenizer(place)
     except Exception as error:  # damaged files can make the library raise anything
-        raise UserError(f"--tokenizer {name}: can't be loaded: {type(error).__name__}: {error}") from error
+        raise UserError(f"--tokenizer {name}: can't be loaded: {why_not(place, error)}") from error
     if (
         not isinstance(tokenizer, PreTrainedTokenizerFast)
         or tokenizer.eos_token_id is None

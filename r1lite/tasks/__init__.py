@@ -6,11 +6,13 @@ import functools
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from r1lite.errors import UserError
 from verifiers import Problem
 from verifiers.core import did_you_mean, raised_in
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +53,58 @@ class Task:
     template: str = "{question}"  # the task's text around a question, inside the model's prompt template
     stop_text: str | None = None  # ends a completion, unless the user sets another
     gold: Callable[[Problem], str] = tagged_gold  # a completion that must be right; `r1lite tasks check` verifies it
-    sources: tuple[str, ...] = ("hub", "bundled")  # supported sources: hub, bundled, generated
+    sources: tuple[str, ...] = ()  # supported sources: hub, bundled, generated; by default those of `load`
     base: str = "nano"  # bundled model that suits the task, used if no model is set and there is no GPU
     example: Problem | None = None  # an example for `r1lite tasks`, in the form of the real problems
+
+    def __post_init__(self) -> None:
+        if not self.sources:
+            object.__setattr__(self, "sources", getattr(self.load, "sources", ("hub", "bundled")))
+
+
+def called(what: str, function: Callable[..., R], *values: Any, refuses: tuple[type[Exception], ...] = ()) -> R:
+    """Returns what a task's own function returns.
+
+    Args:
+        what: the function, for messages.
+        refuses: exceptions by which it refuses a value; they pass, as UserError does.
+
+    Raises:
+        UserError: it raised any other exception; the message names the place.
+    """
+    try:
+        return function(*values)
+    except Exception as error:
+        if isinstance(error, (UserError, *refuses)):
+            raise
+        own = getattr(getattr(function, "__code__", None), "co_filename", "")
+        raise UserError(f"{what} raised {type(error).__name__}: {error}{raised_in(error, own)}") from error
+
+
+def check_problem(what: str, problem: object) -> None:
+    """Raises UserError unless a task's own function, called `what` in the message, made a usable problem."""
+    if not isinstance(problem, Problem):
+        raise UserError(f"{what} returned {type(problem).__name__}, not a verifiers.Problem")
+    for name, kinds in (("prompt", str), ("answer", str | None), ("id", str)):
+        if not isinstance(value := getattr(problem, name), kinds):
+            raise UserError(f"{what} made a Problem whose {name} is {value!r}, which is not text")
+
+
+def refuse_no_source(task: Task) -> None:
+    """Raises UserError if a task has no problems of its own, so that --source must name a file."""
+    if not task.sources:
+        raise UserError(f"--source is missing: --task {task.name} reads its problems from a file or a folder")
+
+
+def load(task: Task, source: Source) -> Problems:
+    """The problems of a task. Raises UserError, also for any exception of the task's own loader."""
+    what = f"--task {task.name}, --source {source.name}: load()"
+    problems = called(what, task.load, source)
+    if not isinstance(problems, Problems):
+        raise UserError(f"{what} returned {type(problems).__name__}, not r1lite.tasks.Problems")
+    for problem in (*problems.train, *problems.test):
+        check_problem(what, problem)
+    return problems
 
 
 # Import strings, so that listing the names imports no task.
@@ -82,9 +133,15 @@ def find(name: str) -> Task:
         raise UserError(f"unknown task '{name}'; {hint} (your own: 'module:attr')")
     module_name, _, attribute = target.partition(":")
     try:
-        task = functools.reduce(getattr, attribute.split("."), importlib.import_module(module_name))
+        module = importlib.import_module(module_name)
     except Exception as error:  # importing a user's module can raise anything
         raise UserError(f"--task {name}: {type(error).__name__}: {error}{raised_in(error)}") from error
+    try:
+        task = functools.reduce(getattr, attribute.split("."), module)
+    except AttributeError as error:
+        tasks = [known for known, value in vars(module).items() if isinstance(value, Task)]
+        hint = did_you_mean(attribute, tasks, f"its tasks: {', '.join(tasks)}" if tasks else "it defines no Task")
+        raise UserError(f"--task {name}: module '{module_name}' has no '{attribute}'; {hint}") from error
     if not isinstance(task, Task):
         raise UserError(f"--task {name} is a {type(task).__name__}, not an r1lite.tasks.Task")
     return task

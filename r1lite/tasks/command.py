@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from r1lite.errors import UserError
-from r1lite.tasks import TASKS, Problems, Source, Task, find
+from r1lite.tasks import TASKS, Problems, Source, Task, called, find, load, refuse_no_source
 from verifiers import Completion, Problem, Reward, VerifierError, score_many
 
 CARDS = Path(__file__).resolve().parent / "cards"
@@ -78,9 +78,9 @@ def failures(task: Task, problems: Problems) -> list[Failure]:
         pairs: list[tuple[Problem, Completion]] = []
         for problem in part:
             try:
-                pairs.append((problem, Completion(task.gold(problem))))
-            except (KeyError, ValueError) as error:
-                found.append(Failure(split, problem, f"can't write the gold: {type(error).__name__}: {error}"))
+                pairs.append((problem, Completion(called("gold()", task.gold, problem))))
+            except UserError as error:
+                found.append(Failure(split, problem, f"can't write the gold: {error}"))
         for asked in (correct, well_formed):
             scores = score_many(asked, pairs)
             for (problem, _), score in zip(pairs, scores, strict=True):
@@ -98,11 +98,10 @@ def failures(task: Task, problems: Problems) -> list[Failure]:
 
 def _check(options: argparse.Namespace) -> int:
     task = find(options.name)
+    if options.source is None:
+        refuse_no_source(task)
     default = next((source for source in ("generated", "bundled", "hub") if source in task.sources), "hub")
-    try:
-        problems = task.load(Source(options.source or default, options.test_source, options.test_split))
-    except (OSError, ValueError) as error:
-        raise error if isinstance(error, UserError) else UserError(f"--task {task.name}: {error}") from error
+    problems = load(task, Source(options.source or default, options.test_source, options.test_split))
     bad = failures(task, problems)
     total = len(problems.train) + len(problems.test)
     print(f"{problems.origin}: {len(problems.train):,} train problems, {len(problems.test):,} test problems")

@@ -6,15 +6,17 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from r1lite.errors import UserError
+from r1lite.errors import UserError, listing
 from r1lite.hub.revisions import load_rows
-from verifiers.core import GoldError
+from verifiers.core import VerifierError
 from verifiers.golds import gold_text, is_text
+
+T = TypeVar("T")
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
@@ -30,7 +32,7 @@ def located_rows(path: Path, columns: Sequence[str], lists: Sequence[str] = ()) 
         lists: columns in which each row must have a list of texts.
 
     Raises:
-        UserError: a row is invalid; the message names the file and the line (for Parquet and JSON the row).
+        UserError: rows are invalid; the message names the file and the lines (for Parquet and JSON the rows).
     """
     try:
         rows = _parse(path)
@@ -47,26 +49,58 @@ def checked_rows(
     """Returns the rows after checking them as `located_rows` describes. Raises UserError."""
     if not rows:
         raise UserError(f"{where}: contains no problems")
-    for place, row in rows:
+    needed = (*columns, *lists)
+    objects = [row for _, row in rows if isinstance(row, dict)]
+    for column in needed:
+        if len(objects) == len(rows) and not any(column in row for row in objects):
+            raise UserError(
+                f"{where}: no column '{column}'; the first row has {_listed(sorted(objects[0]))}, and needed are "
+                f"{_listed(needed)} (r1lite tasks card TASK). Rename your columns, or write a task of your own for "
+                "them (r1lite/tasks/README.md)"
+            )
+
+    def check(row: Any) -> None:
+        if isinstance(row, ValueError):
+            raise row
         if not isinstance(row, dict):
-            raise UserError(f"{where}:{place}: a row must be an object with {_listed(columns)}, not {_kind(row)}")
-        for column in (*columns, *lists):
-            if column not in row:
-                raise UserError(f"{where}:{place}: no column '{column}'; the row has {_listed(sorted(row))}")
-            value = row[column]
-            if column in lists:
-                if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
-                    raise UserError(f"{where}:{place}: '{column}' must be a list of texts, got {value!r}")
-                if not all(map(is_text, value)):
-                    raise UserError(f"{where}:{place}: '{column}' contains half a character (a lone surrogate)")
-                continue
-            if not isinstance(value, str | int | float | Decimal):
-                raise UserError(f"{where}:{place}: '{column}' must be text or a number, got {value!r}")
-            try:
-                gold_text(value, f"'{column}'")  # rejects missing values too
-            except GoldError as error:
-                raise UserError(f"{where}:{place}: {error}") from error
+            raise ValueError(f"a row must be an object with {_listed(needed)}, not {_kind(row)}")
+        for column in needed:
+            _check_value(row, column, is_list=column in lists)
+
+    made_of_each(where, rows, check)
     return list(rows)
+
+
+def made_of_each(where: str, rows: Sequence[tuple[int, Any]], make: Callable[[Any], T]) -> list[T]:
+    """Returns what `make` returns for each row. Raises UserError, which counts all rows that it rejects.
+
+    Args:
+        make: may raise ValueError or VerifierError for an unusable row.
+    """
+    made, bad = [], []
+    for place, row in rows:
+        try:
+            made.append(make(row))
+        except (ValueError, VerifierError) as error:
+            bad.append(f"{where}:{place}: {error}")
+    if bad:
+        raise UserError(f"{where}: {len(bad):,} of {len(rows):,} rows can't be used:\n{listing(bad)}")
+    return made
+
+
+def _check_value(row: dict[str, Any], column: str, *, is_list: bool) -> None:
+    if column not in row:
+        raise ValueError(f"no column '{column}'; the row has {_listed(sorted(row))}")
+    value = row[column]
+    if is_list:
+        if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
+            raise ValueError(f"'{column}' must be a list of texts, got {value!r}")
+        if not all(map(is_text, value)):
+            raise ValueError(f"'{column}' contains half a character (a lone surrogate)")
+        return
+    if not isinstance(value, str | int | float | Decimal):
+        raise ValueError(f"'{column}' must be text or a number, got {value!r}")
+    gold_text(value, f"'{column}'")  # rejects missing values too
 
 
 def hub_rows(dataset: str, name: str | None, split: str, revision: str | None = None) -> list[dict[str, Any]]:
@@ -75,13 +109,14 @@ def hub_rows(dataset: str, name: str | None, split: str, revision: str | None = 
         return list(load_rows(dataset if revision is None else f"{dataset}@{revision}", name, split_name=split))
     except Exception as error:  # the library passes on any exception of its transport
         raise UserError(
-            f"--source hub: can't load {dataset}: {type(error).__name__}: {str(error).splitlines()[0]}\n"
+            f"can't load {dataset} from the Hugging Face Hub: {type(error).__name__}: "
+            f"{(str(error).splitlines() or [''])[0]}\n"
             "Without the Hub, use a file with the same columns (--source FILE), or --source bundled if the task has it."
         ) from error
 
 
 def _parse(path: Path) -> list[tuple[int, Any]]:
-    """Pairs (line or row number from 1, row)."""
+    """Pairs (line or row number from 1, row); for a line that is not JSON the row is a ValueError."""
     if path.suffix == ".parquet":
         import pyarrow
         import pyarrow.parquet
@@ -100,7 +135,7 @@ def _parse(path: Path) -> list[tuple[int, Any]]:
         if not isinstance(found, list):
             raise UserError(f"{path}: must contain a list of objects, not {_kind(found)}")
         return list(enumerate(found, 1))
-    rows = []
+    rows: list[tuple[int, Any]] = []
     # Not splitlines(): JSON text may contain U+2028 and similar characters.
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -108,7 +143,7 @@ def _parse(path: Path) -> list[tuple[int, Any]]:
         try:
             rows.append((number, json.loads(line)))
         except (ValueError, RecursionError) as error:
-            raise UserError(f"{path}:{number}: not JSON: {error}") from error
+            rows.append((number, ValueError(f"not JSON: {error}")))
     return rows
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import itertools
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from r1lite.bundled import bundled
 from r1lite.errors import UserError
-from r1lite.tasks import Problems, Source
-from r1lite.tasks.rows import checked_rows, hub_rows, located_rows
+from r1lite.tasks import Problems, Source, called, check_problem
+from r1lite.tasks.rows import checked_rows, hub_rows, located_rows, made_of_each
 from verifiers import Problem, VerifierError
 from verifiers.golds import gold_text
 
@@ -43,6 +45,12 @@ class Rows:
     lists: Sequence[str] = ()  # columns with a list of texts
     bundled: str | None = None  # folder under datasets/ with train.jsonl and test*.jsonl
     split_of: Callable[[Row], str] | None = None  # the data set's own split of a single file: "train", "test" or other
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sources that need no file."""
+        hub = any(self.hub.values())
+        return (*["hub"] * hub, *["bundled"] * (self.bundled is not None))
 
     def check(self, source: Source) -> None:
         """Rejects invalid sources before anything is read. Raises UserError."""
@@ -110,7 +118,11 @@ class Rows:
         """Splits one file into train and test problems."""
         rows = located_rows(path, self.columns, self.lists)
         if self.split_of is not None:
-            own = {name: [(n, row) for n, row in rows if self.split_of(row) == name] for name in ("train", "test")}
+            splits = made_of_each(str(path), rows, functools.partial(called, "split_of()", self.split_of))
+            own = {
+                name: [located for located, split in zip(rows, splits, strict=True) if split == name]
+                for name in ("train", "test")
+            }
             if own["train"] and own["test"]:
                 train, test = (self._made(part, name, str(path)) for name, part in own.items())
                 return Problems(train, test, f"{path}, with its authors' split")
@@ -124,18 +136,18 @@ class Rows:
     def _file(self, path: Path, split: str) -> list[Problem]:
         return self._made(located_rows(path, self.columns, self.lists), split, str(path))
 
-    def _made(self, rows: Iterable[tuple[int, Row]], split: str, where: str) -> list[Problem]:
-        made = []
-        for number, (place, row) in enumerate(rows):
-            try:
-                problem = self.problem(row)
-                if problem.answer:  # the reward's verifiers decide whether a problem needs an answer
-                    gold_text(problem.answer)
-            except (ValueError, VerifierError) as error:
-                raise UserError(f"{where}:{place}: {error}") from error
-            name = problem.id.encode("utf-8", "backslashreplace").decode() or f"{split}-{number}"
-            made.append(Problem(problem.prompt, problem.answer, problem.tests, problem.language, name, problem.meta))
-        return made
+    def _made(self, rows: Sequence[tuple[int, Row]], split: str, where: str) -> list[Problem]:
+        numbers = itertools.count()
+        return made_of_each(where, rows, lambda row: self._one(row, f"{split}-{next(numbers)}"))
+
+    def _one(self, row: Row, name: str) -> Problem:
+        """The problem of a row; `name` is its id if it has no other. Raises ValueError or VerifierError."""
+        problem = called("problem()", self.problem, row, refuses=(ValueError, VerifierError))
+        check_problem("problem()", problem)
+        if problem.answer:  # the reward's verifiers decide whether a problem needs an answer
+            gold_text(problem.answer)
+        name = problem.id.encode("utf-8", "backslashreplace").decode() or name
+        return Problem(problem.prompt, problem.answer, problem.tests, problem.language, name, problem.meta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +160,7 @@ class Generated:
     name: str
     make: Callable[[str, random.Random], Problem]  # (split, the problem's own generator)
     sizes: Mapping[str, int] = field(default_factory=lambda: {"train": 4000, "test": 500})
+    sources: ClassVar[tuple[str, ...]] = ("generated",)
 
     def check(self, source: Source) -> None:
         """Rejects every source except the generator. Raises UserError."""
@@ -165,7 +178,9 @@ class Generated:
 
     def item(self, split: str, number: int) -> Problem:
         """Generates problem `number` of a split ("train" or "test") alone."""
-        made = self.make(split, random.Random(f"{self.name}/{split}/{number}"))
+        what = f"--task {self.name}: make() for {split} problem {number}"
+        made = called(what, self.make, split, random.Random(f"{self.name}/{split}/{number}"))
+        check_problem(what, made)
         return Problem(made.prompt, made.answer, made.tests, made.language, f"{split}-{number}", made.meta)
 
     def _different(self, split: str, size: int) -> list[Problem]:

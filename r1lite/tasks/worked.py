@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from r1lite.errors import UserError
-from r1lite.tasks import Problems, Source, Task
+from r1lite.tasks import Problems, Source, Task, called
 from r1lite.tasks.sources import Generated, held_out
 from verifiers import Problem
 
@@ -45,7 +45,7 @@ class WorkedProblems:
     def draw(self, split: str, rng: random.Random) -> Worked:
         """A worked problem of this split ("train" or "test"). Raises UserError if `make` returns none."""
         for _ in range(_TRIES):
-            found = self.make(rng)
+            found = called(f"--task {self.name}: its function", self.make, rng)
             if not isinstance(found, Worked):
                 raise UserError(f"--task {self.name}: its function returned {type(found).__name__}, not a Worked")
             if held_out(found.question) == (split == "test"):

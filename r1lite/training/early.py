@@ -5,23 +5,34 @@ from __future__ import annotations
 from pathlib import Path
 
 from r1lite.config import CurationConfig, EvalConfig, ProblemsConfig, RunConfig, Section
+from r1lite.config.distill import SHAPED
 from r1lite.errors import UserError
+from r1lite.hub.revisions import is_cached, is_path
+from r1lite.nano import MODELS
 from r1lite.run.records import ROLLOUTS
 from r1lite.run.run_dir import check_place
 from r1lite.scoring.scorer import rewards_of
 from r1lite.tasks import Source, Task, find
+from r1lite.tasks.rows import hub_reachable
 from verifiers.formula import Formula
 from verifiers.registry import LEARNED
 
+_MODELS = ("model", "teacher", "against", "critic_model", "rewrite_model", "tokenizer", "start")  # options
 RESTARTED = ("eval",)  # stages that can't be resumed
 
 
 def check_early(config: Section) -> None:
-    """Checks run directory, task, source and formulas; the stage itself makes all other checks. Raises UserError.
+    """Checks models' names, run directory, task, source and formulas. Raises UserError.
 
-    The settings of a resumed run are read and checked by the stage.
+    The stage itself makes all other checks. The settings of a resumed run are read and checked by the stage.
     """
-    if not isinstance(config, RunConfig) or config.resume:
+    if getattr(config, "resume", False):
+        return
+    for key in _MODELS:
+        unused = key == "model" and getattr(config, "rollouts", None) is not None
+        if isinstance(name := getattr(config, key, None), str) and name != SHAPED and not unused:
+            refuse_missing(f"--{key.replace('_', '-')} {name}", name)
+    if not isinstance(config, RunConfig):
         return
     if config.out is not None:
         check_place(Path(config.out).expanduser(), config.stage if config.stage in RESTARTED else None)
@@ -37,6 +48,22 @@ def check_early(config: Section) -> None:
         _check_formulas(task, config)
 
 
+def refuse_missing(said: str, name: str) -> None:
+    """Raises UserError if there is no model of this name or path here and none can be fetched; reads no model.
+
+    Args:
+        said: the option with its value, for the message.
+    """
+    if name in MODELS or Path(name).expanduser().exists():
+        return
+    if is_path(name):
+        raise UserError(f"{said}: no such folder here")
+    if not is_cached(name) and not hub_reachable():
+        raise UserError(
+            f"{said}: no such folder here, no such model in the cache, and the Hugging Face Hub is unreachable"
+        )
+
+
 def _check_source(task: Task, config: ProblemsConfig, source: str) -> None:
     check = getattr(task.load, "check", None)  # a user's loader may have none
     if check is not None:
@@ -44,12 +71,18 @@ def _check_source(task: Task, config: ProblemsConfig, source: str) -> None:
 
 
 def _check_formulas(task: Task, config: ProblemsConfig) -> None:
-    """Checks the formulas, except for reward models, which need torch."""
-    texts = [getattr(config, "reward", None) or task.reward, getattr(config, "verifier", None) or task.correct]
-    uses = [str(options.get("use", "")) for options in getattr(config, "verifiers", {}).values()]
+    """Checks the formulas; of reward models, which need torch, only that they exist."""
+    texts = {
+        "--reward": getattr(config, "reward", None) or task.reward,
+        "--verifier": getattr(config, "verifier", None) or task.correct,
+    }
+    uses = [("verifiers:", str(options.get("use", ""))) for options in getattr(config, "verifiers", {}).values()]
     try:
-        names = [name for text in texts for name in Formula(text).names]
+        named = [(option, name) for option, text in texts.items() for name in Formula(text).names]
     except ValueError:  # reported below, with its flag
-        names = []
-    if not any(name.startswith(LEARNED) for name in (*names, *uses)):
+        named = []
+    learned = [(option, name) for option, name in (*named, *uses) if name.startswith(LEARNED)]
+    for option, name in learned:
+        refuse_missing(f"{option} {name}", name.removeprefix(LEARNED))
+    if not learned:
         rewards_of(task, config)

@@ -67,6 +67,10 @@ class Training(Protocol):
     def steps(self) -> int:
         """Number of training steps."""
 
+    @property
+    def measured_on(self) -> dict[str, int]:
+        """Settings of `measure` that may change on resume; its result has them under this name."""
+
     def measure(self, step: int, progress: Callable[[float], None]) -> dict[str, Any]:
         """Evaluates the weights after `step` steps. Calls `progress` with the finished share. Raises RunError."""
 
@@ -182,9 +186,12 @@ class _Life:
             return finished
 
         # Before the checkpoint is restored: a lost evaluation is repeated with the run's initial weights.
+        if before is None and saved is not None:
+            display.say("eval_before.json was lost: evaluating the initial weights again")
+        elif before is not None and before.get("measured_on", asked := self.training.measured_on) != asked:
+            display.say("the evaluation's settings have changed: evaluating the initial weights again")
+            before = None
         if before is None:
-            if saved is not None:
-                display.say("eval_before.json was lost: evaluating the initial weights again")
             before = self._shown_measure("evaluating the model before training", 0)
             run_dir.write_result("eval_before", before)
         if config.resume:

@@ -6,6 +6,7 @@ from typing import Any
 
 from r1lite.config import ProblemsConfig
 from r1lite.errors import UserError
+from r1lite.hub.loading import load_tokenizer, why_not
 from r1lite.hub.revisions import pinned
 from r1lite.model.mapped import read_model
 from r1lite.model.quantized import keep_layout, quantization
@@ -21,9 +22,8 @@ def load_config(config: ProblemsConfig) -> Any:
     try:
         return AutoConfig.from_pretrained(**pinned(model_path(config)))
     except Exception as error:  # the library passes on any error of its transport
-        first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(
-            f"--model {config.model}: its configuration can't be read: {type(error).__name__}: {first}"
+            f"--model {config.model}: its configuration can't be read: {why_not(model_path(config), error)}"
         ) from error
 
 
@@ -41,7 +41,7 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
 
     If the model will be sharded, its weights stay memory-mapped in the files, with the dtypes of the files.
     """
-    from transformers import AutoConfig, AutoTokenizer
+    from transformers import AutoConfig
 
     place, for_parts = model_path(config), loads_for_parts(config)
     packed: dict[str, Any] = {}
@@ -49,16 +49,15 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
         packed = {"quantization_config": quantization(kind, forward_dtype(config)), "device_map": {"": config.device}}
     try:
         attention = attention_of(config, AutoConfig.from_pretrained(**pinned(place)))
-        tokenizer = AutoTokenizer.from_pretrained(**pinned(place))
+        tokenizer = load_tokenizer(place)
         model, loaded = read_model(pinned(place), mapped=for_parts, attn_implementation=attention, **packed)
         if packed:
             keep_layout(model)
     except UserError:
         raise
     except Exception as error:  # the library passes on any error of its transport and its models
-        first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(
-            f"--model {config.model}: can't be loaded: {type(error).__name__}: {first}\n"
+            f"--model {config.model}: can't be loaded: {why_not(place, error)}\n"
             "It must be the Hub id or the path of a causal language model with its tokenizer, or nano."
         ) from error
     lacking = sorted({*loaded["missing_keys"], *(str(key) for key in loaded["mismatched_keys"])})
@@ -84,16 +83,15 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
 def load_empty(config: ProblemsConfig) -> tuple[Any, Any]:
     """Returns (model without weights on the device `meta`, tokenizer), for remote engines. Raises UserError."""
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
 
     found = load_config(config)
     try:
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(found, trust_remote_code=False)
-        return model, AutoTokenizer.from_pretrained(**pinned(model_path(config)))
+        return model, load_tokenizer(model_path(config))
     except Exception as error:  # the library passes on any error of its transport
-        first = next((line for line in str(error).splitlines() if line.strip()), "")
-        raise UserError(f"--model {config.model}: can't be loaded: {type(error).__name__}: {first}") from error
+        raise UserError(f"--model {config.model}: can't be loaded: {why_not(model_path(config), error)}") from error
 
 
 def own_dtype(config: ProblemsConfig) -> Any:

@@ -11,11 +11,12 @@ from typing import Any
 from r1lite.bundled import bundled
 from r1lite.config import GRPOConfig, OnRayConfig, PPOConfig, ProblemsConfig, SupervisedConfig, read_recipe
 from r1lite.errors import UserError
-from r1lite.hub.revisions import pinned, split
+from r1lite.hub.loading import why_not
+from r1lite.hub.revisions import is_cached, is_path, pinned, split
 from r1lite.nano import MODELS, model_place
 from r1lite.rollout.vllm_support import installed
 from r1lite.run.environment import read_environment
-from r1lite.tasks import find
+from r1lite.tasks import find, refuse_no_source
 from r1lite.tasks.rows import hub_reachable
 from verifiers.cores import available
 from verifiers.yaml_text import read_yaml
@@ -54,7 +55,7 @@ def choose(config: ProblemsConfig) -> Choice:
     if config.model is None:
         if not values["device"].startswith("cuda"):
             values["model"], notes["model"] = find(config.task).base, "the bundled model: no CUDA device in use"
-        elif _cached(QWEN) or (reachable := hub_reachable()):
+        elif is_cached(QWEN) or (reachable := hub_reachable()):
             values["model"] = QWEN
         else:
             values["model"] = find(config.task).base
@@ -66,6 +67,7 @@ def choose(config: ProblemsConfig) -> Choice:
         notes["engine"] = why
     if config.source is None:
         has = find(config.task).sources
+        refuse_no_source(find(config.task))
         if "generated" in has:
             values["source"] = "generated"
         elif "bundled" not in has:
@@ -199,7 +201,7 @@ def located(name: str) -> str:
         return name
     path = Path(name).expanduser()
     if not path.exists():
-        if name.startswith((".", "/", "~", "runs/")) or split(name)[0].count("/") > 1:
+        if is_path(name):
             raise UserError(f"{name}: no such folder here")
         return name
     if not (path / "checkpoints").is_dir():
@@ -251,16 +253,9 @@ def check_model(name: str) -> None:
     try:
         AutoConfig.from_pretrained(**pinned(model_place(name)))
     except Exception as error:  # the library passes on any error of its transport
-        first = next((line for line in str(error).splitlines() if line.strip()), "")
-        raise UserError(f"{name}: no model can be loaded from it: {type(error).__name__}: {first}") from error
+        raise UserError(f"{name}: no model can be loaded from it: {why_not(model_place(name), error)}") from error
 
 
 def default_threads() -> int:
     """Returns the number of cores that this process may use, at most 8."""
     return min(_MAX_THREADS, available())
-
-
-def _cached(model: str) -> bool:
-    from huggingface_hub import try_to_load_from_cache
-
-    return isinstance(try_to_load_from_cache(model, "config.json"), str)

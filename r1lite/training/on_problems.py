@@ -138,6 +138,16 @@ class OnProblems:
         if isinstance(self.config, RLConfig) and (text := beyond_it(self.config, before)) is not None:
             setup.display.line("warning", text)
 
+    @property
+    def measured_on(self) -> dict[str, int]:
+        """Number of problems and samples of an evaluation, which may change on resume."""
+        config, there = self.config, len(self.setup.test)
+        return {
+            "eval_problems": min(config.eval_problems, there),
+            "eval_sample_problems": min(config.eval_sample_problems, there),
+            "eval_samples": config.eval_samples,
+        }
+
     def measure(self, step: int, progress: Callable[[float], None]) -> dict[str, Any]:
         """Evaluates the weights after `step` steps and stores the answers in evaluations/."""
         try:
@@ -149,7 +159,8 @@ class OnProblems:
                 around=self._around,
             )
             self.setup.run_dir.write_answers(step, rows_of(self.config.task, solved))
-            return summarize(solved, self.setup.scorer, k=self.config.eval_samples)
+            found = summarize(solved, self.setup.scorer, k=self.config.eval_samples)
+            return {**found, "measured_on": self.measured_on}
         except ValueError as error:
             raise RunError(str(error)) from error
 

@@ -139,10 +139,10 @@ def _open_run(
         doubts = try_scorer(task, config, scorer, problems)
         elsewhere = isinstance(config, OnRayConfig) and config.engines_on_ray
         model, tokenizer = load_empty(config) if elsewhere else load(config)
-        test = make_prompts(
-            problems.test[: max(config.eval_problems, config.eval_sample_problems)], config, model, tokenizer
-        )
-        train = make_prompts(problems.train, config, model, tokenizer) if isinstance(config, RLConfig) else []
+        tested = problems.test[: max(config.eval_problems, config.eval_sample_problems)]
+        trained_on = problems.train if isinstance(config, RLConfig) else []
+        prompts = make_prompts([*tested, *trained_on], config, model, tokenizer)
+        test, train = prompts[: len(tested)], prompts[len(tested) :]
         loaded = None if training_data is None else training_data(config, problems, test, model, tokenizer)
         sharded = isinstance(config, TrainConfig) and config.in_parts(world.size)
         engine, known = open_engine(config, model, tokenizer, display.say, in_parts=sharded, world=world)

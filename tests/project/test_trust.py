@@ -195,7 +195,7 @@ def test_what_the_user_repeats_needs_no_trust(tmp_path, marker, capsys):
     path = run_dir(tmp_path / "run", task="evil_for_tests:TASK")
     for said in (["--trust"], ["--task", "evil_for_tests:TASK"]):
         assert main(["grpo", "--resume", "--out", str(path), *said]) == 2
-        assert "has no attribute 'TASK'" in capsys.readouterr().err
+        assert "has no 'TASK'" in capsys.readouterr().err
         assert marker.exists()
         marker.unlink()
         sys.modules.pop("evil_for_tests")

@@ -137,6 +137,14 @@ def test_on_policy_takes_its_share_of_the_students_rows_and_comes_closer(whole):
     assert json.loads((whole / "checkpoints" / "step-000006" / "config.json").read_text())["hidden_size"] == 16
 
 
+def test_the_students_problems_are_limited(tiny_path, sums_path, tmp_path):
+    values = settings_for(tiny_path, sums_path, method="on-policy", on_policy_share=1.0, max_problems=4, epochs=3.0)
+    assert main(distil(tmp_path, tmp_path / "run", **values | {"steps": None})) == 0
+    metrics, _, rollouts = outcome(tmp_path / "run")
+    assert len(metrics) == 2  # 3 passes over 4 problems, 6 rows a step
+    assert len({json.loads(row)["prompt"] for text in rollouts for row in text.splitlines()}) == 4
+
+
 KILLED_IN_STEP_4 = """
 import os, signal, sys
 from r1lite.cli import main
@@ -200,6 +208,19 @@ def test_a_teacher_with_another_tokenizer_is_refused_by_name(tiny_path, sums_pat
             "trajectories: r1lite reject has no setting 'samplse'; did you mean 'samples'",
         ),
         ({"trajectories": {"samples": 0}}, "trajectories: samples must be >= 1"),
+        ({"temperature": 0.7}, "--temperature 0.7 has no effect with --method off-policy"),
+        ({"method": "on-policy", "packing": "on"}, "--packing on has no effect with --method on-policy"),
+        ({"data": "a.jsonl", "max_problems": 5}, "--max-problems 5 has no effect with --data"),
+        ({"data": "a.jsonl", "samples": 5}, "--samples 5 has no effect with --data"),
+        *(
+            ({"method": "on-policy", "on_policy_share": 1.0, **change}, "has no effect with --on-policy-share 1")
+            for change in (
+                {"data": "a.jsonl"},
+                {"samples": 5},
+                {"trajectories": {"samples": 5}},
+                {"prompts": "verbatim"},
+            )
+        ),
     ],
 )
 def test_mistakes_in_the_configuration(change, message):
@@ -214,7 +235,6 @@ def test_mistakes_in_the_configuration(change, message):
         ({"student_shape": {"num_attention_heads": 3}}, "no model can have it"),
         ({"student_shape": {"vocab_size": 3}}, "below the tokenizer's 48 tokens"),
         ({"teacher": "/nowhere"}, "/nowhere: no such folder here"),
-        ({"method": "on-policy", "on_policy_share": 1.0, "data": "a.jsonl"}, "--data is not used"),
     ],
 )
 def test_mistakes_leave_nothing_behind(change, message, tiny_path, sums_path, tmp_path, capsys):

@@ -110,6 +110,13 @@ NO_SIGNAL = {"groups_without_signal": 0.97, "accuracy": 0.01, "reward": 0.01, "l
         ),
         ({"accuracy": (0.6, 0.3), "reward": (0.3, 0.9)}, {}, "hacked", "reward 0.", "--kl-coef"),
         ({"unscored": 0.03}, {}, "verifier_errors", "3.0% of all completions unscored", "Fix the verifier"),
+        (
+            {"score_s": 10.0, "step_s": 10.8},
+            {},
+            "slow_scoring",
+            "10.0 of 10.8 s of a step in steps 51-60",
+            "--score-workers",
+        ),
         ({"mismatch_logprob_max": (1e-5, 0.4)}, {}, "engine_mismatch", "0.4", "--importance token"),
         ({"mismatch_kl": 0.05}, {"device": "cuda"}, "engine_mismatch", "KL 0.05 nats", "--importance token"),
         ({"clipped_low": 0.2, "clipped_high": 0.25}, {}, "clipped", "45% of tokens clipped", "--updates-per-rollout"),
@@ -241,7 +248,7 @@ def test_it_loads_no_torch(tmp_path):
 
 def test_every_check_can_find_something():
     """Each check of the list has its line in the tables above."""
-    assert len(CHECKS) == 15
+    assert len(CHECKS) == 16
 
 
 # --- real runs of nano; a healthy one is that of test_nano_learns.py -------------------------------------------------

@@ -26,6 +26,8 @@ def crashes(problem, completion):
 def text(problem, completion): return "good"
 def too_high(problem, completion): return 3.0
 def ends(problem, completion): raise SystemExit(3)
+def hangs(problem, completion):
+    while True: pass
 def unsure(problem, completion): raise VerifierError("the judge is away")
 """
 # (flags, what is said)
@@ -45,6 +47,16 @@ REFUSED = [
     (["grpo", "--out", "full/file"], "not a folder"),
     (["grpo", "--out", "full/file/deeper"], "can't be written"),
     (["grpo", "--max-staleness", "1", "--replay-order", "full"], "--replay-order full: there is no run with rollouts/"),
+    (["eval", "--against", "nothere"], "--against nothere: no such folder here"),
+    (["grpo", "--model", "runs/x"], "--model runs/x: no such folder here"),
+    (["ppo", "--critic-model", "nothere"], "--critic-model nothere: no such folder here"),
+    (["cold-start", "--rewrite", "model", "--rewrite-model", "no/where"], "--rewrite-model no/where: no such folder"),
+    (["distill", "--teacher", "nothere@main"], "--teacher nothere@main: no such folder here"),
+    (["reward-model", "--source", "x.jsonl", "--model", "nothere"], "--model nothere: no such folder here"),
+    (["pretrain", "--out", "new", "--tokenizer", "nothere"], "--tokenizer nothere: no such folder here"),
+    (["serve-engine", "--model", "nothere"], "--model nothere: no such folder here"),
+    (["grpo", "--reward", "math + 0.2*rm:runs/judge"], "--reward rm:runs/judge: no such folder here"),
+    (["eval", "--verifier", "rm:nothere"], "--verifier rm:nothere: no such folder here"),
     (["grpo", "nowhere.yaml"], "no such recipe"),
     (["grpo", "bad.yaml"], "did you mean 'lr'?"),
     (["grpo", "--learning-rate", "1"], "--learning-rate is called --lr here"),
@@ -111,6 +123,16 @@ def test_a_reward_that_crashes_is_found_on_the_first_problem(folder, reward, sai
         scorer.close()
 
 
+def test_a_reward_that_hangs_is_found_on_the_first_problem(folder):
+    config = GRPOConfig(task="gsm8k", source="bundled", reward="first_rewards:hangs", score_timeout_s=0.5)
+    scorer = make_scorer(find("gsm8k"), config)
+    try:
+        with pytest.raises(UserError, match=r"no verdict within 0.5 s(.*\n)+.*--score-timeout-s 0.5 is the limit"):
+            try_scorer(find("gsm8k"), config, scorer, Problems([Problem("1 + 1?", "2", id="p1")], [], ""))
+    finally:
+        scorer.close()
+
+
 def test_a_verifier_that_can_not_check_one_completion_is_a_doubt(folder):
     config = GRPOConfig(task="gsm8k", source="bundled", reward="math + first_rewards:unsure")
     scorer = make_scorer(find("gsm8k"), config)
@@ -161,6 +183,10 @@ def test_places_are_checked_as_they_are_made(tmp_path):
             check_place(place)
             assert not place.exists()
     check_early(GRPOConfig(out=str(held), resume=True))  # what a resumed run has is its own
+    for name, said in (("x", "a run: --resume continues it"), ("manifest.json", "a finished run: --resume shows")):
+        (held / name).write_text("{}")
+        with pytest.raises(UserError, match=said):
+            check_place(held)
 
 
 def test_a_loader_of_ones_own_needs_no_check(folder):

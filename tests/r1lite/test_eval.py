@@ -174,7 +174,7 @@ def test_another_model_is_measured_as_well(tiny_path, sums_path, tmp_path):
         (["--maj-at", "1"], "--maj-at must be >= 2, got 1: maj@1 would be pass@1"),
         (["--maj-at", "9"], "--maj-at must be <= --eval-samples"),
         (["--against", "{sums}"], "neither a finished evaluation"),
-        (["--against", "no/such-model"], "no model can be loaded"),
+        (["--against", "no/such-model"], "--against no/such-model: no such folder here"),
         (["--resume"], "holds no run yet"),
     ],
 )

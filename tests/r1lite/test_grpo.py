@@ -155,13 +155,16 @@ def test_micro_batches_change_nothing_but_rounding(uninterrupted, tiny_path, sum
     [
         (["--task", "gsm8"], "did you mean 'gsm8k'"),
         (["--model", "/nowhere/model"], "/nowhere/model: no such folder here"),
-        (["--model", "nobody/nothing"], "--model nobody/nothing: can't be loaded"),
+        (["--model", "nobody/nothing"], "--model nobody/nothing: no such folder here"),
         (["--source", "/nowhere"], "no such file"),
         (["--source", "hub"], "can't load openai/gsm8k"),
         (["--reward", "math + 0.1*fromat"], "did you mean 'format'"),
         (["--template", "shrot"], "--template 'shrot' is unknown"),
         (["--max-prompt-tokens", "3"], "--max-prompt-tokens is 3"),
-        (["--max-completion-tokens", "400"], "the model's context is 160"),
+        (
+            ["--max-completion-tokens", "400"],
+            "the model's context is 160: the largest that fits all prompts is --max-completion-tokens 155",
+        ),
         (["--device", "cuda"], "finds no CUDA device"),
         (["--device", "gpu"], "--device gpu: unknown"),
         (["--threads", "100000"], "--threads must be <= 512"),
@@ -213,6 +216,7 @@ def test_eval_of_a_checkpoint_prompts_it_as_it_was_trained(uninterrupted, sums_p
     assert "the run that trained this model: template short" in capsys.readouterr().out
     measured = json.loads((tmp_path / "run" / "summary.json").read_text())["tasks"]["gsm8k"]
     trained = json.loads((out / "summary.json").read_text())["eval_after"]
+    assert trained.pop("measured_on") == {"eval_problems": 4, "eval_sample_problems": 2, "eval_samples": 2}
     assert {key: measured[key] for key in trained} == trained
 
 

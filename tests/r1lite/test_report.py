@@ -166,6 +166,13 @@ def test_seeds_and_others(tmp_path):
     assert same["name"] == "other/a"
 
 
+def test_several_runs_leave_the_report_of_the_first(tmp_path):
+    runs = [str(made_run(tmp_path / name, rollouts=False)) for name in ("a", "b")]
+    assert main(["report", runs[0]]) == main(["report", *runs]) == 0
+    own, both = ((tmp_path / "a" / name).read_text() for name in ("report.html", "report-of-2-runs.html"))
+    assert [len(unpacked(elements(page)["head"])["runs"]) for page in (own, both)] == [1, 2]
+
+
 def test_a_very_long_run_is_drawn_by_means(tmp_path):
     run = made_run(tmp_path / "run", steps=9000, rollouts=False)
     curves = Report([run]).head["runs"][0]["curves"]

@@ -244,6 +244,15 @@ def test_a_damaged_summary_is_made_again(out, runs):
     assert found["eval_after"] == json.loads((runs / "two" / "summary.json").read_text())["eval_after"]
 
 
+@pytest.mark.parametrize(("flag", "key", "value"), [("problems", "problems", 1), ("samples", "k", 1)])
+def test_another_evaluation_is_made_before_and_after(flag, key, value, out, capsys):
+    assert train(out, "--resume", "--steps", "3", f"--eval-{flag}", str(value), "--no-quiet") == 0
+    assert "the evaluation's settings have changed" in " ".join(capsys.readouterr().out.split())
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["eval_before"][key] == summary["eval_after"][key] == value
+    assert summary["eval_before"] == json.loads((out / "eval_before.json").read_text())
+
+
 @pytest.mark.parametrize("lost", ["metrics.jsonl", "rollouts", "checkpoints"])
 def test_lost_records_can_be_accepted(lost, out, runs):
     shutil.rmtree(out / lost, ignore_errors=True)

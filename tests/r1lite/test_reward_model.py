@@ -207,7 +207,9 @@ def test_a_gradient_that_is_not_finite_is_skipped_and_kept(tiny_path, pairs_path
     [
         ([{"prompt": "a", "chosen": "b", "rejected": "b "}], [], "pairs.jsonl:1: a pair without a difference"),
         ([{"prompt": "a", "chosen": "b"}], [], "no 'rejected'; the row has 'chosen', 'prompt'"),
+        ([{"chosen": "a", "rejected": "b"}], [], "no 'prompt' or 'question'; the row has 'chosen', 'rejected'"),
         ([{"prompt": "", "chosen": "b", "rejected": "c"}], [], "'prompt' is empty"),
+        ([{"question": "", "chosen": "b", "rejected": "c"}], [], "'question' is empty"),
         ([{"prompt": "a", "chosen": 3, "rejected": "c"}], [], "'chosen' must be text"),
         ([[1]], [], "a row must be an object"),
         ([{"prompt": "a", "chosen": "b", "rejected": "c"}], [], "1 pairs to train on, 0 held out"),
@@ -234,6 +236,7 @@ def test_pairs_that_are_refused(rows, flags, message, tiny_path, tmp_path, capsy
 def test_messages():
     from r1lite.preference.pairs import _pair
 
+    assert _pair({"question": "a", "chosen": "b", "rejected": "c"}, "", None).prompt == "a"
     user, said = {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}
     row = {"prompt": "a", "chosen": [user, said], "rejected": [{"role": "assistant", "content": "c"}]}
     assert (_pair(row, "", None).chosen, _pair(row, "", None).rejected) == ("b", "c")

@@ -70,6 +70,11 @@ def test_unknown_groups_are_refused(capsys):
     assert "known: machine, verdicts, model, transformers float32" in capsys.readouterr().err
 
 
+def test_a_model_that_is_nowhere_is_refused_at_once(capsys):
+    assert main(["selftest", "--model", "nothere"]) == 2
+    assert "--model nothere: no such folder here" in capsys.readouterr().err
+
+
 def test_every_group_can_be_imported():
     for group in groups(["transformers", "vllm", "vllm-server"], ["float32", "bfloat16"]):
         module, _, function = group.target.partition(":")

@@ -1,8 +1,13 @@
 """What names a model: a folder, a run, the Hub."""
 
+import shutil
+
 import pytest
 
+from r1lite.config import EvalConfig
 from r1lite.errors import UserError
+from r1lite.preference.reward_model import load_classifier
+from r1lite.training.loading import load_model
 from r1lite.training.machine import located
 
 
@@ -24,3 +29,27 @@ def test_a_path_where_nothing_is_is_not_asked_of_the_hub(name):
 @pytest.mark.parametrize("name", ["nano", "nano-countdown", "Qwen/Qwen2.5-0.5B", "gpt2"])
 def test_other_names_stay(name):
     assert located(name) == name
+
+
+def without_tokenizer(folder):
+    for file in folder.glob("tokenizer*"):
+        file.unlink()
+    return f"no tokenizer files in {folder}"
+
+
+def cut_short(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+    return f"{path} is incomplete or damaged"
+
+
+@pytest.mark.parametrize("damage", [without_tokenizer, cut_short])
+@pytest.mark.parametrize(
+    "load",
+    [lambda path: load_model(EvalConfig(model=path, device="cpu")), lambda path: load_classifier(path, seed=0)],
+)
+def test_an_incomplete_folder_names_what_it_lacks(damage, load, tiny_path, tmp_path):
+    folder = shutil.copytree(tiny_path, tmp_path / "model")
+    said = damage(folder)
+    with pytest.raises(UserError, match=said):
+        load(str(folder))

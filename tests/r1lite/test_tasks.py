@@ -5,11 +5,17 @@ import json
 import pandas
 import pytest
 
+from r1lite.config import EvalConfig
 from r1lite.errors import UserError
-from r1lite.tasks import Source, find
+from r1lite.tasks import Problems, Source, Task, find
+from r1lite.tasks import load as load_task
+from r1lite.tasks.command import main as tasks_command
 from r1lite.tasks.gsm8k import load
 from r1lite.tasks.prompts import check, render
 from r1lite.tasks.rows import hub_reachable, read_rows
+from r1lite.tasks.sources import Generated, HubSplit, Rows
+from r1lite.training.machine import choose
+from verifiers import Problem
 
 pytestmark = pytest.mark.quick
 
@@ -50,9 +56,11 @@ def test_train_finds_its_test(tmp_path):
     [
         ([GOOD, "{"], "a.jsonl:2: not JSON"),
         ([GOOD, GOOD, [1]], "a.jsonl:3: a row must be an object"),
+        ([{"question": "1?"}], "no column 'answer'; the first row has 'question', and needed are 'question', 'answer'"),
+        (["{", GOOD, {"question": "1?", "answer": " "}] * 3, "6 of 9 rows can't be used:(\n.*){5}\n  ... and 1 more"),
         ([GOOD, {"question": "1?"}], "a.jsonl:2: no column 'answer'; the row has 'question'"),
         ([{"question": "1?", "answer": None}], "a.jsonl:1: 'answer' must be text or a number, got None"),
-        ([{"question": "", "answer": "1"}], "a.jsonl:1: 'question' must be text"),
+        ([{"question": "", "answer": "1"}], "a.jsonl:1: 'question' is empty"),
         ([], "contains no problems"),
         (["[" * 100_000], "a.jsonl:1: not JSON"),
         ([GOOD], "too few problems"),
@@ -105,6 +113,52 @@ def test_finding_tasks():
     ):
         with pytest.raises(UserError, match=message):
             find(name)
+
+
+def test_a_name_close_to_a_task():
+    with pytest.raises(UserError, match="has no 'TSK'; did you mean 'TASK'"):
+        find("r1lite.tasks.gsm8k:TSK")
+
+
+def test_columns_of_its_own_are_no_reason_to_ask_for_bundled_problems():
+    loader = Rows({"test": [HubSplit("me/mine", None, "test")]}, ("question",), lambda row: row)
+    assert Task("own", loader, "math").sources == ("hub",)
+
+
+def rows_of(problem):
+    return Rows({"train": [], "test": []}, ("question",), problem)
+
+
+OWN = Task("own", rows_of(lambda row: row), "math")
+
+
+@pytest.mark.parametrize(
+    ("loader", "message"),
+    [
+        (rows_of(lambda row: row["nope"]), rf"a.jsonl:1: problem\(\) raised KeyError: 'nope' in {__file__}, line \d+"),
+        (rows_of(lambda row: json.loads(row)), rf"raised TypeError: .* in {__file__}, line"),
+        (rows_of(lambda row: None), r"a.jsonl:1: problem\(\) returned NoneType, not a verifiers.Problem"),
+        (rows_of(lambda row: Problem(row["question"], 2)), "made a Problem whose answer is 2, which is not text"),
+        (lambda source: {}["nope"], rf"--task own.*: load\(\) raised KeyError: 'nope' in {__file__}, line"),
+        (lambda source: [], r"load\(\) returned list"),
+        (lambda source: Problems(["1?"], [], ""), r"load\(\) returned str, not a verifiers.Problem"),
+        (Generated("own", lambda split, rng: 1 / 0), "train problem 0 raised ZeroDivisionError"),
+    ],
+)
+def test_mistakes_in_a_users_task_name_their_place(tmp_path, loader, message):
+    source = "generated" if isinstance(loader, Generated) else str(write(tmp_path / "a.jsonl", GOOD, GOOD))
+    with pytest.raises(UserError, match=message):
+        load_task(Task("own", loader, "math"), Source(source))
+
+
+def test_a_users_task_offers_what_its_loader_has():
+    with pytest.raises(UserError, match="--source is missing: --task own reads"):
+        tasks_command(["check", f"{__name__}:OWN"])
+    with pytest.raises(UserError, match="--source is missing: --task own reads"):
+        choose(EvalConfig(task=f"{__name__}:OWN", model="nano", device="cpu"))
+    assert find("gsm8k").sources == ("hub", "bundled")
+    assert Task("own", Generated("own", lambda split, rng: None), "math").sources == ("generated",)
+    assert Task("own", lambda source: None, "math").sources == ("hub", "bundled")
 
 
 def test_templates(tiny_tokenizer):

@@ -103,6 +103,7 @@ def test_a_slip_changes_one_number():
             "different problems to train on instead of 300",
         ),
         (lambda rng: "text", 4, "returned str, not a Worked"),
+        (lambda rng: {}["nope"], 4, f"its function raised KeyError: 'nope' in {__file__}, line "),
     ],
 )
 def test_generators_that_can_not_do_it_are_refused(make, train, message):

@@ -8,6 +8,7 @@ import torch
 
 from r1lite.config.distill import DistillConfig
 from r1lite.errors import UserError
+from r1lite.hub.loading import load_tokenizer, why_not
 from r1lite.hub.revisions import pinned
 from r1lite.training.loading import attention_of, load_model
 from r1lite.training.machine import model_path
@@ -31,15 +32,15 @@ def load_student(config: DistillConfig) -> tuple[Any, Any]:
     """
     if not config.student_shape:
         return load_model(config)
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoConfig, AutoModelForCausalLM
 
     assert config.teacher is not None
     place = model_path(config.model_copy(update={"model": config.teacher}))
     try:
         teacher = AutoConfig.from_pretrained(**pinned(place))
-        tokenizer = AutoTokenizer.from_pretrained(**pinned(place))
+        tokenizer = load_tokenizer(place)
     except Exception as error:  # the library passes on any error of its transport
-        raise UserError(f"--teacher {config.teacher}: can't be loaded: {type(error).__name__}: {error}") from error
+        raise UserError(f"--teacher {config.teacher}: can't be loaded: {why_not(place, error)}") from error
     values = teacher.to_dict()
     if unknown := sorted(set(config.student_shape) - set(values)):
         raise UserError(f"student_shape: {', '.join(unknown)} are not settings of {type(teacher).__name__}")

@@ -1,0 +1,39 @@
+"""Loads tokenizers, and says why a model can't be loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from r1lite.errors import UserError
+from r1lite.hub.revisions import pinned
+
+_TOKENIZER_FILES = ("tokenizer*", "vocab*", "*.model", "*.tiktoken", "tekken.json")
+
+
+def load_tokenizer(name: object) -> Any:
+    """The tokenizer of "ID", "ID@REVISION" or a folder. Raises UserError for a folder without one, and the library's
+    exceptions."""
+    from transformers import AutoTokenizer
+
+    folder = Path(str(name)).expanduser()
+    # The library would make an empty tokenizer.
+    if (folder / "config.json").exists() and not any(any(folder.glob(files)) for files in _TOKENIZER_FILES):
+        raise UserError(f"no tokenizer files in {folder}: copy those of the model, such as tokenizer.json, into it")
+    return AutoTokenizer.from_pretrained(**pinned(name))
+
+
+def why_not(name: object, error: Exception) -> str:
+    """One line about an exception in loading a model; it names a file of weights that is cut short."""
+    from safetensors import safe_open
+
+    if isinstance(error, UserError):
+        return str(error)
+    for path in sorted(Path(str(name)).expanduser().glob("*.safetensors")):
+        try:
+            with safe_open(path, "pt"):
+                pass
+        except Exception as damage:  # the library's own, which depend on the damage
+            return f"{path} is incomplete or damaged: {damage}"
+    first = next((line for line in str(error).splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {first}"
