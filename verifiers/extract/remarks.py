@@ -248,9 +248,14 @@ _ROUNDED = lazy_pattern(
     r"|numerically|roughly|rund|etwa|ca\.|environ|circa|około|около|примерно)\s*\$?\d{1,9}[.,]\d{1,12}(?:\.\.\."
     r"|…)?\$?\)[.*\s]*)$"
 )
+# "，而不是12分钟": the value that a Chinese sentence denies behind the one that it states.
+_INSTEAD = lazy_pattern(
+    r"[，,、]?\s*(?:而不是|而非|并不是|并非|不是)\s?(?P<value>[$\d][\d.,/:$]*)[^，。、\d]{0,12}[.。!！]?"
+)
 _WORD = lazy_pattern(r"[^\W\d_]+")
 _FIRST = frozenset(re.findall(r"[^\W\d_]+", f"{_WHO}|{_NOT}|my the"))  # words that such a remark may begin with
 _LONGEST_CHECK = 500
+_TAIL = 40  # characters
 _NEAR = 120  # characters before a remark that contain the answer
 
 
@@ -273,6 +278,11 @@ def _before_remark(text: str, stop: int) -> int | None:
     rounded = _ROUNDED.search(text, low, stop)
     if rounded is not None:
         return rounded.start(1)
+    instead = _INSTEAD.search(text, max(low, stop - _TAIL), stop) if text[stop - 1] in "。！" else None
+    if instead is not None and instead.end() == stop:
+        stated = text[_after_stop(text, low, instead.start()) : instead.start()]
+        if _NUMBERS.search(stated) and not _names(stated, instead["value"]):
+            return instead.start()
     closing = stop - 1 if text[stop - 1] in ")）" else stop - 2
     if text[closing] in ")）":
         opening = max(text.rfind("(", low, stop), text.rfind("（", low, stop))
