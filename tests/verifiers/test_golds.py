@@ -69,7 +69,8 @@ def test_score_names_file_and_line(gold, tmp_path, capsys):
     assert main(["score", str(path), "--reward", "math", "--out", str(tmp_path / "out.jsonl"), "--workers", "0"]) == 1
     results = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [row["reward"] for row in results] == [1.0, None, 0.0]
-    assert results[1]["error"].startswith(f"{path}:2: the gold must be ")
+    problem = "is empty" if isinstance(gold, str) and not gold.strip() else "must be "
+    assert results[1]["error"].startswith(f"{path}:2: the gold {problem}")
 
 
 @pytest.mark.parametrize("gold", MISSING, ids=repr)

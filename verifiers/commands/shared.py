@@ -150,7 +150,7 @@ class Tally:
         if reward is None:
             self.unscored += 1
             error = str(row.get("error") or "every verifier abstained").split(" (on ")[0][:120]
-            why = error.rpartition(f":{row['row']}: ")[2]  # rows that fail alike are counted together
+            why = error.rpartition(f":{row.get('row')}: ")[2]  # rows that fail alike are counted together
             self.errors[self._first.setdefault(why, error)] += 1
         else:
             self.total += reward
