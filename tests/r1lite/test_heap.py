@@ -19,18 +19,17 @@ def faults():  # of tensors of 16 MiB that are freed and allocated again
         del parts
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
-faults()
-before = faults()
 print(keep_freed_memory())
 faults()
-print(before, faults())
+print(faults())
 """
+
+PAGES = 20 * 3 * (16 << 20) // 4096  # that these tensors have
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc")
 def test_pages_are_not_cleared_again():
     done = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True)
-    told, counts = done.stdout.splitlines()
-    before, after = map(int, counts.split())
+    told, again = done.stdout.splitlines()
     assert told == "True"
-    assert after < before / 10, counts
+    assert int(again) < PAGES / 10  # without it nearly all, unless something lies above them in the heap
