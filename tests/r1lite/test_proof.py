@@ -1,5 +1,6 @@
 """Weights compared byte for byte: what an engine does not hold is named, however small the difference."""
 
+import contextlib
 import hashlib
 
 import pytest
@@ -138,20 +139,32 @@ def test_weights_that_failed_the_comparison_are_offered_again(weights):
     assert engine.weights["model.norm.weight"].equal(newer["model.norm.weight"])
 
 
-def test_servers_tell_digests_of_what_they_hold(tmp_path):
-    servers = [FakeVLLM(), FakeVLLM()]
+@contextlib.contextmanager
+def two_servers(folder, dtype):
+    """(servers, the engine over them, what it says)"""
+    servers, said = [FakeVLLM(), FakeVLLM()], []
     engine = vllm_fleet(
         [server.url for server in servers],
         make_tiny_tokenizer(),
         [1],
-        dtype=torch.bfloat16,
+        dtype=dtype,
         context=100,
         vocabulary=48,
         timeout_s=5.0,
         start_wait_s=5.0,
-        weights_dir=str(tmp_path),
+        weights_dir=str(folder),
+        say=said.append,
     )
     try:
+        yield servers, engine, said
+    finally:
+        engine.close()
+        for server in servers:
+            server.stop()
+
+
+def test_servers_tell_digests_of_what_they_hold(tmp_path):
+    with two_servers(tmp_path, torch.bfloat16) as (servers, engine, _):
         weights = {"a.0.x": torch.arange(6.0), "b": torch.ones(2, 2)}
         engine.load_weights(weights.items(), version=1)
         engine.generate([[5, 6]], [[1]], sampling())
@@ -163,31 +176,14 @@ def test_servers_tell_digests_of_what_they_hold(tmp_path):
             proof.check(told[1][1], {**weights, "b": torch.zeros(2, 2)}.items(), where=" at B", version=1)
         servers[0].plan = lambda path: "say 404" if path == "weight_checker" else None
         assert [place for place, _ in engine.weight_digests()] == [servers[1].url]
-    finally:
-        engine.close()
-        for server in servers:
-            server.stop()
 
 
 @pytest.mark.parametrize("path", ["pause", "collective_rpc", "update_weight_version", "resume"])
 @pytest.mark.parametrize("fault", ["503", "reset"])
 def test_a_server_that_missed_an_update_gets_it_before_it_is_compared(tmp_path, path, fault):
     """Otherwise one failed call during an update would end the run as one with wrong weights."""
-    servers, said = [FakeVLLM(), FakeVLLM()], []
-    engine = vllm_fleet(
-        [server.url for server in servers],
-        make_tiny_tokenizer(),
-        [1],
-        dtype=torch.float32,
-        context=100,
-        vocabulary=48,
-        timeout_s=5.0,
-        start_wait_s=5.0,
-        weights_dir=str(tmp_path),
-        say=said.append,
-    )
     faults = [fault]
-    try:
+    with two_servers(tmp_path, torch.float32) as (servers, engine, said):
         proof, weights = WeightProof(torch.float32), {"a": torch.arange(6.0), "b": torch.ones(2, 2)}
         engine.load_weights(weights.items(), version=1)
         assert [check(proof, held, weights) for _, held in engine.weight_digests()] == [2, 2]
@@ -200,10 +196,6 @@ def test_a_server_that_missed_an_update_gets_it_before_it_is_compared(tmp_path, 
             assert len(engine.urls) == 2
         faults.append(fault)
         assert [check(proof, held, newer) for _, held in engine.weight_digests()] == [2] * len(engine.urls)
-    finally:
-        engine.close()
-        for server in servers:
-            server.stop()
 
 
 def sampling():
