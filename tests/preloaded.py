@@ -32,6 +32,6 @@ for case in read_cases(HACKS, expected=False):
     judge(Problem(case.prompt, case.gold), Completion(case.text))
 
 if installed() is not None:  # then servers are forks too, and so are the processes that vLLM starts
-    os.environ.update(environment(threads=1, cache_gib=1, cuda=False, batch_invariant=False))
+    os.environ.update(environment(threads=1, cache_gib=1, cuda=False, batch_invariant=False, float32=True))
     for name in ("entrypoints.openai.api_server", "v1.engine.async_llm", "v1.engine.core", "v1.worker.cpu_worker"):
         importlib.import_module(f"vllm.{name}")

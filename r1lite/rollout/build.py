@@ -51,6 +51,8 @@ class Started:
     reproducible: str = "yes"  # or the reason why the same seeds may give other completions
     name: str = ""  # as in --engine
     start_s: float = 0.0
+    held: int = 0  # bytes of the trainer's GPU that it holds while it is awake
+    sleeps: bool = False  # it frees them while the trainer works
 
 
 def start(request: Request) -> Started:
@@ -172,7 +174,8 @@ def start_vllm(request: Request) -> Started:
     )
     memory = None
     if cuda:
-        memory = share(wanted, torch.cuda.get_device_properties(config.device).total_memory, asked=config.engine_memory)
+        total = torch.cuda.get_device_properties(config.device).total_memory
+        memory = share(wanted, total, asked=config.engine_memory)
     assert config.threads is not None
     request.say("starting vLLM ...")
     rank = getattr(config, "lora_rank", 0)
@@ -193,13 +196,15 @@ def start_vllm(request: Request) -> Started:
         architectures=tuple(getattr(request.model.config, "architectures", None) or [type(request.model).__name__]),
     )
     eos = eos_ids(request.model, request.tokenizer)
+    before = torch.cuda.memory_allocated(config.device) if cuda else 0
     engine = VLLMEngine(vllm, request.tokenizer, eos, settings, file_layout(request.model))
-    held = "" if memory is None else f", {memory.memory:.0%} of the GPU{', asleep during training' * memory.sleeps}"
+    held = torch.cuda.memory_allocated(config.device) - before if cuda else 0
+    where = "" if memory is None else f", {memory.memory:.0%} of the GPU{', asleep during training' * memory.sleeps}"
     why = "yes"
     if cuda and not config.engine_batch_invariant:
         why = "CUDA kernels round by the contents of the batch; --engine-batch-invariant avoids that"
-    line = f"vLLM {vllm.version} ({vllm.distribution}) in this process{held}"
-    return Started(engine, line, vllm.version, why)
+    line = f"vLLM {vllm.version} ({vllm.distribution}) in this process{where}"
+    return Started(engine, line, vllm.version, why, held=held, sleeps=settings.sleeps)
 
 
 def _free_gib() -> float:

@@ -239,7 +239,13 @@ def _start(start: Start) -> tuple[Any, str]:
     cuda = start.device.startswith("cuda")
     preload, set_threads = os.environ.get("LD_PRELOAD"), torch.set_num_threads
     os.environ.update(
-        environment(threads=start.threads, cache_gib=start.cache_gib, cuda=cuda, batch_invariant=start.batch_invariant),
+        environment(
+            threads=start.threads,
+            cache_gib=start.cache_gib,
+            cuda=cuda,
+            batch_invariant=start.batch_invariant,
+            float32=start.dtype == torch.float32,
+        ),
         VLLM_ENABLE_V1_MULTIPROCESSING="0",  # weights are passed as tensors of this process
     )
     try:

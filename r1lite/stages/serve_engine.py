@@ -73,6 +73,7 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
         cache_gib=size.cache_gib,
         cuda=cuda,
         batch_invariant=config.batch_invariant,
+        float32=dtype == "float32",
     )
     variables["VLLM_SERVER_DEV_MODE"] = "1"  # enables the calls that update weights
     if found.stamps_completions and variables.get("VLLM_CPU_OMP_THREADS_BIND") == "nobind":

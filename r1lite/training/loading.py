@@ -154,5 +154,7 @@ def _is_causal(model: Any) -> bool:
 
     last = model.get_input_embeddings().num_embeddings - 1
     with torch.inference_mode():
-        first, other = (model(input_ids=torch.tensor([[0, 1, token]])).logits[0, 0] for token in (0, last))
+        first, other = (
+            model(input_ids=torch.tensor([[0, 1, token]], device=model.device)).logits[0, 0] for token in (0, last)
+        )
     return torch.allclose(first, other, rtol=1e-3, atol=1e-3)

@@ -36,6 +36,7 @@ _LOADED_LATER = 100 << 20  # libraries loaded by the first optimizer step and th
 # oneDNN's bfloat16 kernels on a CPU, and heap fragments of their buffers: 240 MiB after 10 steps of nano, 320 after
 # 40, with AVX512_BF16 and a cache of 64 kernels (`r1lite.cli`); over 500 with oneDNN's default of 1,024 kernels.
 _BFLOAT16_KERNELS = 350 << 20
+_CUBLAS = 2 * (32 << 20)  # its workspaces on an H200, for the threads of the forward and the backward pass
 _BUCKET_MIB = 32  # size of the buckets in which gradients are summed
 _SAMPLER_COPIES = 28  # bytes per logit while a token is drawn: two float32, two float64 and a little
 
@@ -87,7 +88,7 @@ class Layout:
 class Estimate:
     """Bytes of one rank by purpose."""
 
-    base: int  # the process with its libraries; 0 on a GPU
+    base: int  # the process with its libraries; on a GPU the workspaces of its matrix products
     weights: int  # of the policy
     reference: int  # its weights; 0 if it is the policy without its adapter
     critic: int  # its weights
@@ -153,15 +154,18 @@ def estimate(
     longest = max((len(prompt.token_ids) for prompt in prompts), default=config.max_prompt_tokens)
     shared = policy.layout == "shared prompts"
     tokens = minibatch_tokens(config, longest, config.micro_batch_tokens, shares_prompts=shared)
-    used = 0 if device.type == "cuda" else psutil.Process().memory_info().rss
-    later = _LOADED_LATER + (_BFLOAT16_KERNELS if policy.dtype == torch.bfloat16 else 0)
-    held = sum(_size(list(one.parameters())) for one in {id(one): one for one in (model, *others)}.values())
+    if device.type == "cuda":
+        base = _CUBLAS
+    else:
+        held = sum(_size(list(one.parameters())) for one in {id(one): one for one in (model, *others)}.values())
+        base = max(0, psutil.Process().memory_info().rss - held)
+        base += _LOADED_LATER + (_BFLOAT16_KERNELS if policy.dtype == torch.bfloat16 else 0)
     return of_models(
         config,
         layout,
         model,
         others,
-        base=max(0, used - held) + later if used else 0,
+        base=base,
         activations=_activations(policy, tokens),
         logits=logits_of(model, tokens, whole=isinstance(policy.parts, str)),
         sampler=sampler_of(config, layout, model, longest, policy.dtype) if samples_here else 0,

@@ -124,8 +124,9 @@ class OnProblems:
         expected = memory.estimate(
             *(self.config, policy, setup.train, others), samples_here=samples_here, layout=layout
         )
-        setup.display.line("memory", str(expected))
-        room = memory.available(policy.model.device)
+        held = setup.started.held
+        setup.display.line("memory", f"{expected}{f'; beside it vLLM holds {held / 2**20:,.0f} MiB' if held else ''}")
+        room = memory.available(policy.model.device) - (0 if setup.started.sleeps else held)
         if (text := memory.warning(expected, room)) is not None:
             if expected.peak > _HOPELESS * room:
                 raise UserError(f"this run can't fit: {text}")
@@ -202,7 +203,8 @@ class OnProblems:
         run_dir, started = self.setup.run_dir, self.setup.started
         assert self.expected is not None  # since `begin`
         world, device = self.setup.world, self.loop.learner.policy.model.device
-        self.used = max(world.all_gather_object(memory.peak(device)))
+        # Torch counts what an engine in this process holds, even while the engine sleeps.
+        self.used = max(world.all_gather_object(memory.peak(device) - started.held))
         return {
             "learnt": from_main(world, lambda: learnt(run_dir.answers(0), run_dir.answers(self.steps))),
             "memory": {name: _mib(size) for name, size in dataclasses.asdict(self.expected).items()}
