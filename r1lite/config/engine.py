@@ -39,6 +39,8 @@ class EngineConfig(RunConfig):
     engine_memory: float | None = Field(None, gt=0, lt=1)
     """Share of the GPU's memory for vLLM in this process; by default computed from the sizes of the model and the
     completions."""
+    engine_sleep: bool = False
+    """On CUDA, vLLM in this process frees its memory while the trainer works even if both fit."""
     engine_eager: bool = False
     """Disable vLLM's CUDA graphs: vLLM starts about a minute sooner and samples more slowly."""
     engine_batch_invariant: bool = False
@@ -55,6 +57,8 @@ class EngineConfig(RunConfig):
             raise ValueError(f"--weight-transport {self.weight_transport} is for --engine vllm-server")
         if self.cuda_graphs and self.engine not in ("auto", "transformers"):
             raise ValueError(f"--cuda-graphs is for --engine transformers, not for {self.engine}")
+        if self.engine_sleep and self.engine not in ("auto", "vllm"):
+            raise ValueError(f"--engine-sleep is for --engine vllm, not for {self.engine}")
         if self.engine == "auto":
             return self
         takes_urls = find_engine(self.engine).takes_urls

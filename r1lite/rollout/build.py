@@ -175,7 +175,7 @@ def start_vllm(request: Request) -> Started:
     memory = None
     if cuda:
         total = torch.cuda.get_device_properties(config.device).total_memory
-        memory = share(wanted, total, asked=config.engine_memory)
+        memory = share(wanted, total, asked=config.engine_memory, sleep=config.engine_sleep)
     assert config.threads is not None
     request.say("starting vLLM ...")
     rank = getattr(config, "lora_rank", 0)

@@ -44,11 +44,15 @@ class Share:
     sleeps: bool  # it frees its memory while the trainer works
 
 
-def share(wanted: Need, total: int, *, asked: float | None) -> Share:
+def share(wanted: Need, total: int, *, asked: float | None, sleep: bool = False) -> Share:
     """The engine's share of a GPU that it shares with the trainer.
 
     Both stay in memory if they fit together. Otherwise the engine sleeps while the trainer works, and discards its
     weights (level 2 of vLLM's sleep): it gets new ones before it samples again, so a copy would only cost time.
+
+    Args:
+        asked: `--engine-memory`.
+        sleep: the engine sleeps even if both fit.
 
     Raises:
         UserError: not even the weights of both fit.
@@ -56,7 +60,7 @@ def share(wanted: Need, total: int, *, asked: float | None) -> Share:
     trainer = wanted.parameters * _TRAINER_BYTES
     engine = wanted.weights + wanted.cache + SLACK
     working = trainer + max(SLACK, total // 5)  # with activations
-    sleeps = working + engine > 0.95 * total
+    sleeps = sleep or working + engine > 0.95 * total
     free = total - (trainer if sleeps else working)
     least = int(1.05 * wanted.weights) + SLACK
     if asked is None and least > 0.95 * free:

@@ -38,6 +38,7 @@ def check(options: Options, engine: str, dtype: str) -> Iterator[Result]:
     with contextlib.ExitStack() as stack:
         url = stack.enter_context(_server(options, dtype)) if engine == "vllm-server" else None
         asked = ["--engine", engine, "--dtype", dtype, *(["--engine-url", url] if url else [])]
+        asked += ["--engine-sleep"] if engine == "vllm" else []  # a small model stays awake otherwise
         try:
             tested = subject(options, *asked)
             trusted, started = open_engine(tested.config, tested.model, tested.tokenizer)
