@@ -125,7 +125,8 @@ class OnProblems:
             *(self.config, policy, setup.train, others), samples_here=samples_here, layout=layout
         )
         held = setup.started.held
-        setup.display.line("memory", f"{expected}{f'; beside it vLLM holds {held / 2**20:,.0f} MiB' if held else ''}")
+        beside = f"; beside it the engine holds {held / 2**20:,.0f} MiB" if held else ""
+        setup.display.line("memory", f"{expected}{beside}")
         room = memory.available(policy.model.device) - (0 if setup.started.sleeps else held)
         if (text := memory.warning(expected, room)) is not None:
             if expected.peak > _HOPELESS * room:

@@ -1,14 +1,19 @@
 """The estimate counts what is there, and says when it may not fit."""
 
+import dataclasses
+import json
 import sys
 
 import pytest
 import torch
 from conftest import make_tiny_model
 
-from r1lite.config import GRPOConfig
+from r1lite.cli import main
+from r1lite.config import GRPOConfig, engines
+from r1lite.config.engines import EngineSpec
 from r1lite.model.lora import add_adapter
 from r1lite.model.policy import Policy
+from r1lite.rollout.build import start_transformers
 from r1lite.training import memory
 
 
@@ -57,3 +62,19 @@ def test_the_peak_of_an_earlier_run_in_this_process_is_forgotten():
     before = memory.peak_rss()
     memory.forget_peak()
     assert memory.peak_rss() < before - large // 2
+
+
+def start_with_memory_of_its_own(request):
+    return dataclasses.replace(start_transformers(request), held=100 << 20)
+
+
+def test_what_an_engine_holds_is_not_counted_as_the_trainers(monkeypatch, tmp_path, capsys):
+    spec = EngineSpec(start=f"{__name__}:start_with_memory_of_its_own", shares_weights=True)
+    monkeypatch.setitem(engines.BUILTIN, "transformers", spec)
+    monkeypatch.setattr(memory, "peak", lambda device: 900 << 20)
+    flags = ["--model", "nano", "--device", "cpu", "--threads", "1", "--steps", "1", "--prompts-per-step", "2"]
+    flags += ["--group-size", "2", "--max-completion-tokens", "16", "--eval-problems", "2", "--no-report"]
+    flags += ["--eval-sample-problems", "2", "--eval-samples", "2", "--out", str(tmp_path / "run")]
+    assert main(["grpo", "--task", "gsm8k", *flags]) == 0
+    assert "; beside it the engine holds 100 MiB" in capsys.readouterr().out
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["memory"]["peak"] == 800

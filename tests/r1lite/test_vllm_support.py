@@ -105,6 +105,20 @@ def test_share_of_a_gpu(billions, gpu_gib, sleeps):
     assert 2 * parameters / (gpu_gib * GIB) < found.memory < 1 - trainer
 
 
+def test_a_small_model_sleeps_if_asked_to():
+    wanted = Need(2 * 500_000_000, 4 * GIB, 500_000_000)
+    assert not share(wanted, 80 * GIB, asked=None).sleeps
+    assert share(wanted, 80 * GIB, asked=None, sleep=True).sleeps
+    with pytest.raises(UserError, match="--engine-sleep is for --engine vllm, not for transformers"):
+        load(GRPOConfig, ["--engine", "transformers", "--engine-sleep"])
+
+
+@pytest.mark.parametrize(("cuda", "float32"), [(True, True), (True, False), (False, True)])
+def test_attention_in_float32_does_not_round_to_tf32(cuda, float32):
+    values = support.environment(threads=1, cache_gib=1, cuda=cuda, batch_invariant=False, float32=float32)
+    assert values.get("TRITON_F32_DEFAULT") == ("ieee" if cuda and float32 else None)
+
+
 def test_a_model_that_does_not_fit_is_refused():
     with pytest.raises(UserError, match="don't fit this GPU's 80"):
         share(Need(14 << 30, 4 * GIB, 7_000_000_000), 80 * GIB, asked=None)
