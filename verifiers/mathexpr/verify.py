@@ -164,27 +164,7 @@ class MathVerifier:
 
     def _judge(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> Verdict:
         text = without_remarks(text)
-        extraction = find(text, strict=self.strict, prompt=problem.prompt)
-        if (
-            not self.strict
-            and gold.answer is not None
-            and (
-                extraction.span is None
-                or (
-                    gold.answer.kind == "truth"
-                    and extraction.source in ("statement", "number", "maths", "whole")
-                    and not (extraction.source == "statement" and said_first(text[slice(*extraction.span)]))
-                )
-            )
-        ):
-            extraction = _worded(text, problem.prompt, gold.answer) or extraction
-        if (
-            not self.strict
-            and gold.answer is not None
-            and gold.answer.kind == "text"
-            and _may_be_working(text, extraction)
-        ):
-            extraction = _claimed(text, problem.prompt, gold.text) or extraction
+        extraction = self._found(problem.prompt, gold, text)
         if explanation is not None:
             where = "" if extraction.span is None else f" at {extraction.span}: {text[slice(*extraction.span)][:200]!r}"
             explanation.steps.append(("extract", extraction.source + where))
@@ -212,6 +192,18 @@ class MathVerifier:
             reason, detail = "too_hard", "no room on the stack"
         answer = text[extraction.span[0] : extraction.span[1]].strip()[:MAX_ANSWER_CHARS]
         return Verdict(0.0, reason, detail, answer, extraction.span, gold.type)
+
+    def _found(self, prompt: str, gold: _Gold, text: str) -> Extraction:
+        """Finds the answer; one in words is looked for where the gold is in words and at most a value was found."""
+        extraction = find(text, strict=self.strict, prompt=prompt)
+        if self.strict or gold.answer is None:
+            return extraction
+        kind = gold.answer.kind
+        if extraction.span is None or (kind == "truth" and not _may_say_truth(text, extraction)):
+            extraction = _worded(text, prompt, gold.answer) or extraction
+        if kind == "text" and _may_be_working(text, extraction):
+            extraction = _claimed(text, prompt, gold.text) or extraction
+        return extraction
 
     def _overruling(
         self, problem: Problem, gold: _Gold, text: str, refused: Verdict, explanation: Explanation | None
@@ -550,6 +542,13 @@ def _grouped_gold(gold: _Gold, prompt: str) -> _Gold:
         return gold
     shown = _OF_POINTS.search(prompt) and not _SHORT_DECIMAL.search(prompt)
     return read_gold(gold.text.replace(".", "")) if shown else gold
+
+
+def _may_say_truth(text: str, extraction: Extraction) -> bool:
+    """Returns whether what was found may be a yes or no, as it is announced or begins with one."""
+    if extraction.source == "statement":
+        return extraction.span is not None and bool(said_first(text[slice(*extraction.span)]))
+    return extraction.source not in ("number", "maths", "whole")
 
 
 def _may_be_working(text: str, extraction: Extraction) -> bool:
