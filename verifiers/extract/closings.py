@@ -27,8 +27,8 @@ _BETWEEN = {
 }  # fmt: skip
 _JOINTS = {
     language: lazy_pattern(
-        rf"[\s-](?:(?:chances?|possibilities|chancen?|möglichkeiten|posibilidades|possibilidades|szansa"
-        rf"|шанса?)\s)?(?:{words})"
+        rf"[\s-](?:(?:chances?|times?|possibilities|chancen?|möglichkeiten|posibilidades|possibilidades|mal|fois|veces"
+        rf"|vezes|volte|keer|szansa|шанса?|раз)\s)?(?:{words})"
         r"[\s-](?:(?:the|den|les|los|as|os)\s)?$",
         re.IGNORECASE,
     )
@@ -134,13 +134,31 @@ def closing_form(text: str, sentence: Span, asked: str) -> tuple[int, Extraction
         if found is not None:
             said = " and ".join(found.groups()[1:])
             return found.start(), Extraction(found.span(1), "statement", said=said)
+    bound = _BOUND.search(text, *sentence) if _ASKS_BOUND.search(asked) else None
+    if bound is not None:
+        sign = (">" if bound["greater"] else "<") + ("=" if bound["equal"] else "")
+        said = f"{bound['name']} {sign} {bound['value']}"
+        return bound.start(), Extraction((bound.start("name"), bound.end("value")), "statement", said=said)
     return None
+
+
+_ASKS_BOUND = lazy_pattern(r"[<>≤≥]|\\(?:l|g)(?:e|eq|t)\b")
+_BOUND = lazy_pattern(  # "x is greater than 4"
+    r"(?<![\w'’^])(?P<name>[a-z])\$?\s(?:(?:is|be|ist|est|es|é|è|sia|must|muss|doit|debe|deve|has|to|être|ser|essere"
+    r"|strictly|echt|strictement|estrictamente|estritamente|strettamente|должно|должен|быть|строго)\s){0,3}"
+    r"(?:(?P<greater>greater|larger|bigger|größer|supérieure?|plus grande?|mayor|maior|maggiore|больше)"
+    r"|(?:less|smaller|kleiner|inférieure?|plus petite?|menor|minore|меньше))\s"
+    r"(?:(?:than|als|à|que|do que|di|a|чем)\s)?"
+    r"(?P<equal>(?:or equal to|oder gleich|ou égale? à|o igual (?:a|que)|ou igual a|o uguale a|или равно)\s)?"
+    r"\$?(?P<value>[-−]?\d{1,9}(?:[./]\d{1,9})?)(?:\s(?:ist|sein|sind))?[\s$.!*]*$",
+    re.IGNORECASE,
+)
 
 
 _ASKS_RATIO = lazy_pattern(
     r"\bratio|verhältnis|rapport|raz[óã]o|rapporto|verhouding|förhålland|stosun|отношени", re.IGNORECASE
 )
-_RATIO = lazy_pattern(r"(?<![\w.,:])(\d{1,6} (?:to|zu|à|a|para|tot|till|do|к) \d{1,6})[\s.!*]*$", re.IGNORECASE)
+_RATIO = lazy_pattern(r"(?<![\w.,:])(\d{1,6} (?:to|zu|à|a|para|tot|till|do|к)\s+\d{1,6})[\s.!*]*$", re.IGNORECASE)
 _ASKS_BETWEEN = lazy_pattern(
     r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)\b|(?<!\w)(?:между|між|बीच|بین"
     r"|بين)(?!\w)"

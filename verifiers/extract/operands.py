@@ -37,6 +37,31 @@ def result_of(text: str, extraction: Extraction) -> Extraction:
     return Extraction(span, "statement" if span else "unsure")
 
 
+# "1.5m + 4", "6x² - 4n": numbers, products with a variable and signs; one variable at least.
+_POWER = r"(?:\^\{?-?\d{1,3}\}?|[²³⁴])?"
+_FACTOR = (
+    rf"(?:\d{{1,9}}(?:\.\d{{1,9}})?\s?[*·×]?\s?)?[A-Za-z]{_POWER}(?:[a-z]{_POWER})?(?![A-Za-z'’])"
+    r"|\d{1,9}(?:\.\d{1,9})?(?![\dA-Za-z])"
+)
+_EXPRESSION = lazy_pattern(rf"(?<![\w.^$\\{{])(?:[-−]\s?)?(?:{_FACTOR})(?:\s?[-−+]\s?(?:{_FACTOR})){{1,6}}")
+_UNKNOWN = lazy_pattern(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z'’])")
+
+
+def whole_expression(text: str, extraction: Extraction, prompt: str) -> Extraction:
+    """Returns the extraction, or the expression's if its number is a term of one in the question's unknowns."""
+    if extraction.span is None:
+        return extraction
+    start, stop = extraction.span
+    known = set(_UNKNOWN.findall(prompt)) - {"a", "A", "I"}
+    if not known:
+        return extraction
+    for found in _EXPRESSION.finditer(text, max(0, start - _LOOK), stop + _LOOK):
+        unknowns = set(_UNKNOWN.findall(re.sub(r"\d", " ", found[0])))
+        if found.start() <= start < found.end() and unknowns and unknowns <= known:
+            return Extraction(found.span(), extraction.source, extraction.others)
+    return extraction
+
+
 def _only_value(text: str, start: int, end: int) -> Span | None:
     found = quantities(text, start, end, language_of(text))
     return found[0].span if len(found) == 1 else None

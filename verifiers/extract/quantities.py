@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -52,7 +53,7 @@ _IN_DIGITS = lazy_pattern(
     r"(?<!\d[.,])(?:[-+−]?[$€£¥₹]\s?|[-+−]\s?|(?<!\d)(?<!\d )%)?"
     r"(?P<number>(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d{1,3}(?:\.\d{3}){2,}"
     r"|\d{1,30})(?!\d)(?:[.,]\d{1,20})?)"
-    rf"(?:\s?/\s?(?P<under>\d{{1,9}}))?(?:\s?%)?(?:(?![{_LETTERS}\d^])"
+    rf"(?:\s?/\s?(?P<under>\d{{1,9}})|\s?(?P<part>[¼½¾⅓⅔⅛⅜⅝⅞]))?(?:\s?%)?(?:(?![{_LETTERS}\d^])"
     rf"|(?={_TOUCHING}))(?:\s?(?P<unit>{_UNITS}(?:\s?(?:/|per|an?)\s?{_UNITS})?))?"
 )
 ROOT = lazy_pattern(  # "2√3", "36π", "4π/3"
@@ -120,6 +121,12 @@ _MINOR = lazy_pattern(
     r"\s?(?:cents?|pence|pennies|p|centimes?|céntimos?|centavos?|cêntimos?|centesim[io]|grosz\w*|öre|øre|kuruş"
     r"|haléř\w*|bani|копе\w*|коп"
     r"|копі\w*|цент\w*|λεπτά|سنت\w*|هلل\w*|قرش\w*|पैसे)(?![^\W\d_])",
+    re.IGNORECASE,
+)
+_PART_OF_HOUR = lazy_pattern(
+    r"\s?(?:h|heures?|horas?|or[ae]|uur|timm(?:e|ar)|godzin\w*|часа?|ώρες)\s(?:(?P<quarter>et quart|y cuarto"
+    r"|e un quarto|en een kwartier|och en kvart|i kwadrans|с четвертью|και τέταρτο)|et demie?|y media|e meia"
+    r"|e mezz[ao]|en een half|och en halv|i pół|с половиной|και μισή)(?![^\W\d_])",
     re.IGNORECASE,
 )
 _ENDS_SUM = lazy_pattern(r"[\s*]*(?:[.,;:!?)\n]|$)")  # after "four dollars fifty"
@@ -192,6 +199,7 @@ def _in_digits(match: re.Match[str]) -> Quantity:
     start, end = match.span()
     sign = -1 if match[0].lstrip()[0] in "-−" else 1
     value = _value(match["number"], sign, int(match["under"] or 1) or 1)
+    value += sign * Fraction(unicodedata.numeric(match["part"])).limit_denominator(8) if match["part"] else 0
     start += len(match[0]) - len(match[0].lstrip())
     unit = match["unit"] or _unit_name(match.string, end)  # a letter, and no dollar sign makes it a variable
     if match["unit"] and goes_on(match.string, end):  # "72 km na godzinę"
@@ -255,14 +263,51 @@ def _with_durations(text: str, parts: list[Quantity], end: int, language: str) -
     """Merges durations such as "3 h 35 min" or "two hours and ten minutes" into one quantity each."""
     merged: list[Quantity] = []
     for quantity in parts:
+        quantity = _with_part_of_hour(text, quantity)
         before = merged[-1] if merged else None
+        if before is not None and quantity.span[0] < before.span[1]:
+            continue
         if before is not None and before.kind in ("number", "word") and quantity.kind in ("number", "word"):
-            joined = _duration(text, before, quantity, end) or _sum_of_money(text, before, quantity, end, language)
+            joined = (
+                _mixed(text, before, quantity)
+                or _duration(text, before, quantity, end)
+                or _sum_of_money(text, before, quantity, end, language)
+            )
             if joined is not None:
                 merged[-1] = joined
                 continue
         merged.append(quantity)
     return merged
+
+
+def _with_part_of_hour(text: str, quantity: Quantity) -> Quantity:
+    """Returns "deux heures et quart" as one quantity; any other quantity is unchanged."""
+    part = _PART_OF_HOUR.match(text, _number_end(text, quantity)) if quantity.kind in ("number", "word") else None
+    if part is None or quantity.value is None:
+        return quantity
+    total = quantity.value + (Fraction(1, 4) if part["quarter"] else Fraction(1, 2))
+    return Quantity((quantity.span[0], part.end()), "duration", None, f"{total} hours", f"{total}\\text{{ hours}}")
+
+
+def _mixed(text: str, first: Quantity, second: Quantity) -> Quantity | None:
+    """Returns "3 1/4 cups", "three and a quarter" or "two hours and a quarter" as one quantity, or None."""
+    if first.value is None or second.value is None or first.value.denominator > 1 or not 0 < second.value < 1:
+        return None
+    between, total = text[_number_end(text, first) : second.span[0]], first.value + second.value
+    place = (first.span[0], second.span[1])
+    if first.value < 1 or len(between) > 20 or second.value.denominator == 1:
+        return None
+    if between == " " and first.kind == second.kind == "number" and "/" in text[slice(*second.span)]:
+        return Quantity(place, "number", total, total, second.said.replace(str(second.value), str(total), 1))
+    unit = _TIME_UNIT_AT.match(between)
+    if second.kind != "word" or _TIME_JOINT.fullmatch(between, unit.end() if unit else 0) is None or " " not in between:
+        return None
+    if unit and unit.lastgroup == "hours":
+        return Quantity(place, "duration", None, f"{total} hours", f"{total}\\text{{ hours}}")
+    if unit or first.kind != "word":
+        return None
+    name = _unit_name(text, second.span[1])
+    return Quantity(place, "word", total, total, f"{total}\\text{{ {name}}}" if name else str(total))
 
 
 def _sum_of_money(text: str, first: Quantity, second: Quantity, end: int, language: str) -> Quantity | None:

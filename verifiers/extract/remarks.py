@@ -67,10 +67,14 @@ _CONTRAST = (
     r"|instead of|rather than)(?!\w)"
     r"|不是|而不是|而非|न कि"
 )
+_WOULD = (
+    r"(?:\b(?:would|could|wäre[nt]?|würden?|hätten?|käme[nt]?|gäbe|[^\W\d_]+raient|[^\W\d_]+rait|(?:ser|habr|dar|tendr"
+    r"|saldr|quedar|costar)ían?|(?:ser|dar|ter|ficar|haver)iam?|(?:sar|avr|dar|verr)ebber?o?|byłoby|byłaby|byłyby|byłby"
+    r"|wyszłoby|zou(?:den)?|skulle|olurdu|olacaktı)\b|['’]d\b|(?<!\w)бы(?!\w))"
+)
 _UNREAL = (
-    r"(?:if|for|with|wenn|bei|mit|si|se|con|pour|avec|если|при)\b[^()]{0,160}(?:\bwould\b|\bwäre[n]?\b|\bserait\b"
-    r"|\bsería\b|\bseria\b"
-    r"|\bsarebbe\b|\bбыло бы\b)|如果[^()（）]{0,80}就"
+    rf"(?:if|for|with|had|wenn|bei|mit|hätte|si|se|con|pour|avec|если|при|gdyby|dla|als|met|om|med|eğer)\b[^()]{{0,160}}"
+    rf"{_WOULD}|如果[^()（）]{{0,80}}就|[^()（）]{{1,40}}(?:なら|だったら|であれば|れば)[^()（）]{{1,60}}"
 )
 _ASIDE = lazy_pattern(rf"\s*[(（]\s*(?:{_CONFUSED}|{_CONTRAST}|{_UNREAL})[^()（）]*[)）][.。!]?\s*", re.IGNORECASE)
 # "Not bad at all!": a closing exclamation that praises and denies nothing.
@@ -136,11 +140,7 @@ _POINTS = lazy_pattern(  # such a remark must name its thing
     r"|这|那|它|これ|それ|그|이것|هذا|ذلك|यह)",
     re.IGNORECASE,
 )
-# "They add to 12, so it checks out."
-_FITS = lazy_pattern(
-    r"[,;:—–，、،]\s*(?:(?:so|and|which|und|also|denn|das|donc|ce qui|et|así que|y|por lo que|e|o que|então|logo"
-    r"|quindi|dus|så|więc|czyli|а значит"
-    r"|так что|значит|и)(?![^\W\d_])\s*|(?:所以|因此|よって)[，、]?)*+"
+_FITTING = (
     r"(?:(?:it|that|this|everything|all|the (?:check|numbers?|sum))(?: all| both)?(?: (?:checks? out|fits?"
     r"|works?(?: out)?|adds? up|match(?:es)?|agrees?"
     r"|(?:is|are) (?:consistent|as required|as it should be|correct|right|fine))|['’]s (?:right|correct|consistent"
@@ -155,8 +155,19 @@ _FITS = lazy_pattern(
     r"|alles |het )?klopt(?: het| dat| alles)?"
     r"|(?:allt |det )?stämmer(?: det| allt)?|(?:wszystko )?(?:się zgadza|zgadza się|pasuje)|(?:всё|все) (?:сходится"
     r"|верно|правильно)|(?:正好)?(?:符合|吻合|没错|正确)"
-    r"|(?:合って|一致して)います|맞습니다|맞아요)[.!。！\s)*]*",
+    r"|(?:合って|一致して)います|맞습니다|맞아요)"
+)
+# "They add to 12, so it checks out."
+_FITS = lazy_pattern(
+    r"[,;:—–，、،]\s*(?:(?:so|and|which|und|also|denn|das|donc|ce qui|et|así que|y|por lo que|e|o que|então|logo"
+    r"|quindi|dus|så|więc|czyli|а значит"
+    r"|так что|значит|и)(?![^\W\d_])\s*|(?:所以|因此|よって)[，、]?)*+"
+    rf"{_FITTING}[.!。！\s)*]*",
     re.IGNORECASE,
+)
+# "¡Coincide!", "Yes, it checks out.": a sentence that only confirms.
+_AGREES = lazy_pattern(
+    rf"[\s¡*_(]*(?:(?:yes|ja|oui|sí|sim|sì|да|tak|and|und|et|y|e|и)\W+)?{_FITTING}[.!。！\s)*_]*", re.IGNORECASE
 )
 # "It isn't 41, which is the sum of the legs.", "If you got 12, you counted the pieces.": one other value is given up.
 _GIVEN_UP = lazy_pattern(
@@ -170,6 +181,12 @@ _GIVEN_UP = lazy_pattern(
 )
 _TURNS = lazy_pattern(
     r"\b(?:but|rather|it is|it['’]s|that['’]s|sondern|mais|sino|mas|bensì|ma)\b|(?<!\w)а(?!\w)", re.IGNORECASE
+)
+# "And if the larger one had been asked for, it would be 14."
+_OTHERWISE = lazy_pattern(
+    r"[\s*_-]*(?:(?:and|but|und|aber|et|mais|y|pero|e|mas|ma|а|но|a|ale|en|maar|och|men|ama)\s)?"
+    r"(?:(?:if|had|wenn|hätten?|si|se|если|gdyby|als|om|eğer)\b[^.!?]{0,200}" + _WOULD + r"|如果[^。！？]{0,80}就)",
+    re.IGNORECASE,
 )
 _WARNING = lazy_pattern(rf"[\s*_-]*(?:{_CONFUSED})", re.IGNORECASE)
 _WHO = (
@@ -245,7 +262,7 @@ _NUMBERS = lazy_pattern(r"\$[^$\n]{1,80}\$|\\[dt]?frac\{[^{}]{1,20}\}\{[^{}]{1,2
 _ROUNDED = lazy_pattern(
     r"(?:\d\s?/\s?\d{1,9}|\\(?:[dt]?frac|sqrt)\{[^()]{1,60}\}|\\pi|π|√\d{1,9}|\\sqrt\d)\s?\$?(\s*\((?:≈|~|\\approx"
     r"|approx\w*\.?|about"
-    r"|numerically|roughly|rund|etwa|ca\.|environ|circa|około|около|примерно)\s*\$?\d{1,9}[.,]\d{1,12}(?:\.\.\."
+    r"|numerically|roughly|rund|etwa|ca\.|environ|circa|około|около|примерно)\s*\$?\d{1,9}(?:[.,]|\{,\})\d{1,12}(?:\.\.\."
     r"|…)?\$?\)[.*\s]*)$"
 )
 # "，而不是12分钟": the value that a Chinese sentence denies behind the one that it states.
@@ -286,6 +303,10 @@ def _before_remark(text: str, stop: int) -> int | None:
     closing = stop - 1 if text[stop - 1] in ")）" else stop - 2
     if text[closing] in ")）":
         opening = max(text.rfind("(", low, stop), text.rfind("（", low, stop))
+        offered = len(text[: max(opening, 0)].rstrip())
+        offer = _after_stop(text, low, offered - 1) if text[offered - 1 : offered] in ("?", "？") else low
+        if offer > low and _OFFER.match(text, offer, stop) and not _DOUBTS.search(text, offer, stop):
+            return offer
         if opening > 0 and (
             (_ASIDE.fullmatch(text, opening, stop) and _of_other_values(text, opening, stop))
             or _denies_another(text, opening, stop)
@@ -296,12 +317,18 @@ def _before_remark(text: str, stop: int) -> int | None:
         return None
     if _OFFER.match(text, begin, stop) and not _DOUBTS.search(text, begin, stop):
         return begin if text[stop - 1] in "?？؟" or not _NUMBERS.search(text, begin, stop) else None
-    if _EXCLAIMS.fullmatch(text, begin, stop) or _is_of_something_else(text, begin, stop):
+    if (
+        _EXCLAIMS.fullmatch(text, begin, stop)
+        or _AGREES.fullmatch(text, begin, stop)
+        or _is_of_something_else(text, begin, stop)
+    ):
         return begin
     if _fits(text, begin, stop):
         return begin
     given_up = _GIVEN_UP.match(text, begin, stop)
     if given_up and not _TURNS.search(text, given_up.end(), stop) and _of_other_values(text, given_up.end(), stop):
+        return begin
+    if _OTHERWISE.match(text, begin, stop) and _of_other_values(text, begin, stop):
         return begin
     if _WARNING.match(text, begin, stop) and _of_other_values(text, begin, stop, unnamed=True):
         return begin

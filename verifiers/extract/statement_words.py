@@ -241,7 +241,8 @@ STARTS = lazy_pattern(
     r"|example|case|option|choice"
     r"|to (?:find|know|see|solve|answer|work out|figure out|get)\b|given|find|note|recall|remember|consider"
     r"|compute|calculate|determine|guess|hint|attempt|draft|zuerst|zunächst|aufgabe|frage|schritt"
-    r"|d['’]abord|question|étape|exercice|primero|problema|paso|pregunta|ejercicio|primeiro|passo|pergunta|exercício"
+    r"|d['’]abord|question|étape|exercice|primero|problema|pass?o(?=\s*(?:\d+\b|:))|pregunta|ejercicio|primeiro|pergunta"
+    r"|exercício"
     r"|prima|domanda|esercizio|сначала|задача|вопрос|шаг|ilk önce|soru|bài|câu|soal)\b(?! (?:the )?(?:number|of)\b)"
     r"|\W*(?:第(?![一二三四五六七八九十\d]+[天年次周月])|首先|先|问题|題|题|まず|問|최초|먼저|문제|أولا|السؤال|पहले"
     r"|प्रश्न)",

@@ -48,13 +48,13 @@ _YES = (
     "ja oui si sí sì sim tak ya हाँ हां да 是 是的 はい 예 네 نعم evet tak wahr wahre vrai vraie verdadera verdadeira"
     " vera sant sann waar prawda prawdziwe dogru doğru doğrudur dogrudur đúng dung benar 참 правда 真 verdadero"
     " verdadeiro"
-    " vero верно истина 对 正确 正しい yep yeah yup"
+    " vero верно истина 对 正确 正しい yep yeah yup כן بله igen kyllä"
 )
 _NO = (
     "nein non nao não nee nej tidak नहीं нет 否 いいえ 아니요 아니오 لا hayir hayır nie falsch falsche faux fausse"
     " falsa"
     " falsk falskt onwaar fałsz falsz fałszywe yanlış yanlis yanlıştır khong không 거짓 неправда 假 falso неверно ложь"
-    " 错 错误 誤り"
+    " 错 错误 誤り לא خیر nei"
 )
 TRUTHS: dict[str, str] = {**dict.fromkeys(_YES.split(), "yes"), **dict.fromkeys(_NO.split(), "no")}
 _NO_SOLUTION = lazy_pattern(NO_SOLUTION)

@@ -74,7 +74,7 @@ _INTEGER = lazy_pattern(
 )
 _BETWEEN_BOXES = lazy_pattern(r"[\s$}{,;&\\]*(?:text\s*\{)?[\s,]*(?:and|or)?[\s$}{,;&\\]*\\f?boxe?d?\s*\{?")
 _LONGEST_WORDED = 200  # characters; a longer text that begins with "Yes" is not taken as an answer
-_WORDED = 400  # characters at the end of a text in which numbers in words are read if no question is known
+_WORDED = 400  # characters at the end of a text in which numbers in words are turned into digits
 _WORKED = 150  # characters; a longer gold may be a solution that ends in its answer
 _FLOAT = lazy_pattern(r"[+-]?(?=[\d.]{17,19}$)\d+\.\d+")  # a printed float, such as 0.1 + 0.2 or 200 / 3
 
@@ -157,9 +157,11 @@ class MathVerifier:
             plain = without_remarks(text)
             other = self._overruling(problem, gold, plain, verdict, explanation)
             verdict = other or self._counting(problem, gold, plain, explanation) or verdict
-        if verdict.detail == "nothing" and not problem.prompt:
+        if verdict.reason in ("no_answer", "hedged") and not self.strict:
             low = max(0, len(text) - _WORDED)
-            verdict = self._judge(problem, gold, in_digits(text, low, len(text), language_of(text[low:])), explanation)
+            digits = in_digits(text, low, len(text), language_of(f"{problem.prompt[-_WORDED:]} {text[low:]}"))
+            other = self._judge(problem, gold, digits, explanation) if digits != text else verdict
+            verdict = other if other.score == 1.0 or verdict.detail == "nothing" else verdict
         return replace(verdict, span=original(verdict.span, cuts)) if cuts and verdict.span is not None else verdict
 
     def _judge(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> Verdict:
