@@ -56,6 +56,17 @@ _RANKED = lazy_pattern(
     r"|secondo|terzo|non)\b|(?<!\w)(?:втор|трет|не\b)",
     re.IGNORECASE,
 )
+_RANK = lazy_pattern(
+    r"\b(?:second|third|fourth|zweit\w*|dritt\w*|deuxième|troisième|segund[oa]|tercer[oa]?|terceir[oa]|secondo|terzo"
+    r"|tweede|derde)\b|(?<!\w)(?:втор\w+|трет\w+)",
+    re.IGNORECASE,
+)
+# "so nobody is taller than"
+_NOBODY = lazy_pattern(
+    r"\W*(?:(?:so|and|thus|therefore|also|donc|así que|quindi)\s)*(?:nobody|no one|none|niemand|keine[rs]?|personne"
+    r"|nadie|ninguém|nessuno|никто)\b[^.,;!?]{0,40}?\s(?P<more>[^\W\d_]{3,})\s(?:than|als|que|do que|di|чем)\s",
+    re.IGNORECASE,
+)
 _NOT = lazy_pattern(
     r"(?<!\w)(?:not|n['’]t|never|neither|nor|nicht|kein\w*|pas|no|não|non|niet|geen|inte|nie|не|değil|không|bukan"
     r"|tidak|if|unless"
@@ -217,6 +228,7 @@ class _Choice:
     names: re.Pattern[str] | None = None
     predicate: frozenset[str] = frozenset()
     worded: bool = False  # the alternatives are adjectives or nouns, not names
+    ranks: frozenset[str] = frozenset()  # of the one who is asked for: "second"
 
 
 @functools.lru_cache(maxsize=256)
@@ -239,7 +251,8 @@ def _question(prompt: str) -> _Choice:
         said = [word for word in words if word.lower() not in SAFE] or words[:1]  # "Ai cao hơn?", "Who won?"
     spoken = {word for name in names for word in name.split()}
     predicate = frozenset(word.lower() for word in said if word not in spoken)
-    return _Choice(_any_of(names, prompt), predicate) if names else _Choice()
+    ranks = frozenset(rank.lower() for rank in _RANK.findall(asked["predicate"]))
+    return _Choice(_any_of(names, prompt), predicate, ranks=ranks) if names else _Choice()
 
 
 _DEGREES = frozenset(
@@ -292,9 +305,15 @@ def asked_name(text: str, clause: Span, prompt: str, *, concluded: bool) -> Span
     if not found:
         return None
     part = text[slice(*clause)]
-    if len({match[0] for match in found}) == 1 and not (
-        _NOT.search(part) if choice.worded else _RANKED.search(part) or _BESIDES.search(part)
-    ):
+    only = len({match[0] for match in found}) == 1
+    if only and not choice.worded:
+        other_ranks = [rank for rank in _RANKED.findall(part) if rank.lower() not in choice.ranks]
+        ranked = bool(choice.ranks) and not other_ranks and choice.ranks <= {word.lower() for word in _WORD.findall(part)}
+        nobody = _NOBODY.fullmatch(text, clause[0], found[0].start())
+        beaten = nobody is not None and any(nobody["more"].lower()[:4] == word[:4] for word in choice.predicate)
+        if (ranked and not _BESIDES.search(part)) or (beaten and not text[found[0].end() : clause[1]].strip(" .!*_")):
+            return found[0].span()
+    if only and not (_NOT.search(part) if choice.worded else _RANKED.search(part) or _BESIDES.search(part)):
         name = found[-1]
         owned = text.startswith(("'s", "’s"), name.end()) or _OF_NAME.search(text, clause[0], name.start())
         said = {word.lower()[:_STEM] for word in _ANY_WORD.findall(part)}
@@ -320,6 +339,38 @@ def asked_name(text: str, clause: Span, prompt: str, *, concluded: bool) -> Span
     rest = _ELSE.split(_ASIDE.sub(" ", text[first.end() : clause[1]]), maxsplit=1)[0]
     words = {word.lower() for word in _WORD.findall(rest)}
     return first.span() if choice.predicate and choice.predicate <= words else None
+
+
+# "Maya is the tallest, not Jon.", "ein Mittwoch und kein Dienstag"
+_DENIED_NAME = Gated(
+    r"(?:[,;(—–]\s*|\s)(?:(?:and|but|und|et|y|e|en|och|i|и|а)\s)?(?:not|nicht|keine?|pas|no|non(?: pas)?|não|niet|geen"
+    r"|inte|nie|ani|ni|не)\s(?:(?:the|an?|on|am|der|die|das|den|eine?|le|la|les|une?|el|los|il|lo|os?|uma?|de|het"
+    r"|een|en|ett)\s)?(?P<name>[^\W\d_]{2,}(?:-[^\W\d_]+)?)(?=[\s*_\"”»')]*(?:[.,;!]|$))",
+    re.IGNORECASE,
+)
+
+
+def without_denied_names(text: str, sentence: Span, prompt: str) -> str:
+    """Returns the text without the names, days and months of a question that a sentence only contrasts with others."""
+    for found in _DENIED_NAME.finditer(text, *sentence):
+        name = text[slice(*found.span("name"))]
+        known = DAYS.fullmatch(name) or MONTHS.fullmatch(name)
+        if known or (name[0].isupper() and re.search(rf"\b{name}\b", prompt)):
+            text = f"{text[: found.start()]}{' ' * len(found[0])}{text[found.end() :]}"
+    return text
+
+
+def opening_name(text: str, sentence: Span, prompt: str) -> Span | None:
+    """Returns the name that is the whole sentence ("It's Maya."), or None."""
+    names = _question(prompt[-600:]).names if prompt else None
+    if names is None:
+        return None
+    begin = _IT_IS.match(text, *sentence)
+    start = begin.end() if begin else sentence[0]
+    found = names.search(text, start, sentence[1])
+    if found is None or text[start : found.start()].strip(" *_¡") or text[found.end() : sentence[1]].strip(" *_.!,"):
+        return None
+    return found.span()
 
 
 _IT_IS = lazy_pattern(

@@ -12,7 +12,16 @@ import re
 from collections.abc import Mapping
 
 from verifiers.extract.asked import Asked, shared_with
-from verifiers.extract.asked_names import DAYS, FROM, MONTHS, asked_date, asked_day, asked_name, asks_for_a_name
+from verifiers.extract.asked_names import (
+    DAYS,
+    FROM,
+    MONTHS,
+    asked_date,
+    asked_day,
+    asked_name,
+    asks_for_a_name,
+    without_denied_names,
+)
 from verifiers.extract.clauses import main_clause, opposed, reports, supposes
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.statement_words import (
@@ -68,12 +77,12 @@ _CLASSES = (
 # Words by which a clause says what something is or becomes.
 _SAYS = lazy_pattern(
     r"(?<![^\W\d_])(?:is|are|was|were|be|been|becomes?|gives?|makes?|making|yields?|produces?|producing"
-    r"|getting|gets?|remains?|stays?|['’]s"
+    r"|getting|gets?|remains?|stays?"
     r"|falls? on|in|ist|sind|war|bleibt|wird|ergibt|liefert|est|sont|était|devient|reste|donne|es|son|era"
     r"|fue|queda|da|resulta|será|é|são|foi|dá"
     r"|fica|è|sono|risulta|dà|wordt|geeft|blijft|är|blir|ger|to|jest|są|daje|będzie|это|будет|является"
     r"|получится|là|adalah|هو|هي|يكون)"
-    r"(?![^\W\d_])|[—–:]|[是为為成得]",
+    r"(?![^\W\d_])|(?<=\b(?i:it|at|he))['’]s\b|[—–:]|[是为為成得]",
     re.IGNORECASE,
 )
 # What may stand between a word and the end of its clause: "is an even number", "짝수입니다".
@@ -115,6 +124,7 @@ def claimed(
     if members is None:
         return _who(text, sentences[-1], prompt, language, gold)
     pattern, meaning = members
+    text = without_denied_names(text, sentences[-1], prompt)
     for index in range(len(sentences) - 1, -1, -1):
         sentence = sentences[index]
         if pattern.search(text, *sentence) is None:

@@ -203,7 +203,8 @@ _SAYS = (
     r"|dice|scriv\w+|говор\w+|пишут|(?:на)?писал\w*|mówi\w*|(?:na)?pisał\w*|zeg(?:t|gen)|schreef|säger|skrev|spun|scris"
 )
 _NOT = (
-    r"(?:it|this|that)(?: (?:is|was) not|['’]s not| isn['’]t| wasn['’]t)|(?:das|es) ist nicht"
+    r"(?:it|this|that|the answer)(?: (?:is|was) not|['’]s not| isn['’]t| wasn['’]t)|(?:das|es|die antwort) ist nicht"
+    r"|la réponse n['’]est pas|la respuesta no es|a resposta não é|la risposta non è|ответ не"
     r"|ce n['’]est pas|no es|não é"
     r"|non è|это не|to nie(?: jest)?|het is niet|det är inte|nu este|not|nicht|nu|nie|не|inte|niet|ikke"
 )

@@ -28,6 +28,7 @@ from verifiers.extract.asked import (
     stems,
     topics,
 )
+from verifiers.extract.asked_names import opening_name, without_denied_names
 from verifiers.extract.claims import named
 from verifiers.extract.clauses import begins_clause, main_clause, objection, opposed, reason_of, reports, supposes
 from verifiers.extract.closings import closing_form, closing_list, closing_share
@@ -134,11 +135,16 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
     low, sentences, wanted, language = closing(text, start, end, prompt)
     if not sentences:
         return None
-    answered = _answered_first(text, sentences, language, wanted, _asked(prompt[-2000:], language)) if prompt else False
+    asked = _asked(prompt[-2000:], language)
+    opening = _opening(text, sentences, language, asked, prompt) if prompt else None
+    if opening is not None:
+        return opening
+    answered = bool(prompt) and _answered_first(text, sentences, language, wanted, asked)
     del sentences[1 if answered else len(sentences) :]
     sentence = sentences[-1]
     question = _question(prompt[-_ASKED:])
     text = _without_asked_denials(text, sentence, question.denials)
+    text = without_denied_names(text, sentence, prompt)
     part = text[slice(*sentence)]
     if len(part) > _LONGEST or part.rstrip().endswith((":", "：", "…", "...")) or "\\boxed" in part:
         return None
@@ -167,7 +173,6 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
     option = _option(text, sentence, prompt, language)
     if option is not None:
         return Extraction(option, "statement")
-    asked = _asked(prompt[-2000:], language)
     before = quantities(text, low, sentence[0], language)[-_MOST_BEFORE:]
     condition = _given_condition(text, sentence, wanted, [*asked, *before], language)
     if condition is not None:
@@ -546,6 +551,48 @@ def _is_beside(text: str, sentences: list[Span], language: str, wanted: Asked) -
     return bool(wrong) or (
         NEIGHBOUR.search(wanted.sentence) is None and len(stems(before) & stems(wanted.sentence)) > 1
     )
+
+
+# "**12.** Every month has 28 days.", "Five trips! ...": but "12. Add them." may begin a list
+_OPENING = lazy_pattern(
+    r"[\s*_#>¡]*(?:(?:(?:it|that)(?:['’]s| is| would be)|they are|there are|es (?:ist|sind|gibt)|c['’]est|il y en a"
+    r"|son|es|hay|são|é|há|sono|è|ci sono|to|jest|это|всего)\s)?[*_$]*",
+    re.IGNORECASE,
+)
+_AFTER_OPENING = lazy_pattern(r"[*_$]*(?:\s[^\W\d_]+){0,3}[*_$]*[.!。！]?[\s*_$]*")
+_BOUNDED = lazy_pattern(r"\b(?:at (?:least|most)|mindestens|höchstens|au (?:moins|plus)|al menos|pelo menos|almeno)\b")
+
+
+def _opening(
+    text: str, sentences: list[Span], language: str, asked: Sequence[Quantity], prompt: str
+) -> Extraction | None:
+    """Returns the value or name that is the first sentence if the others explain it without another new value."""
+    if not 1 < len(sentences) <= _MOST_EXPLAINING:
+        return None
+    rest = text[sentences[1][0] : sentences[-1][1]]
+    if CORRECTION.search(rest) or FRAMES.search(rest) or "?" in rest or SO.search(rest):
+        return None
+    bare = _BOUNDED.sub(" ", rest)
+    if OPPOSED.search(bare) or objection(bare, language) or unsure(bare) or reports(bare, NOTHING):
+        return None
+    name = opening_name(text, sentences[0], prompt)
+    if name is not None:
+        return Extraction(name, "statement")
+    opening = _OPENING.match(text, *sentences[0])
+    first = [item for item in quantities(text, *sentences[0], language) if not item.article]
+    if opening is None or len(first) != 1 or first[0].span[0] != opening.end():
+        return None
+    alone = text[slice(*sentences[0])].strip()
+    if not _AFTER_OPENING.fullmatch(text, first[0].span[1], sentences[0][1]) or _LISTS.fullmatch(alone):
+        return None
+    known = {quantity.key for quantity in (*asked, *first)}
+    later = quantities(text, sentences[1][0], sentences[-1][1], language)
+    if all(item.article or item.key in known or _is_operand(text, item.span, sentences[-1]) for item in later):
+        return Extraction(first[0].span, "statement", said=first[0].said)
+    return None
+
+
+_LISTS = lazy_pattern(r"\d{1,9}\.")
 
 
 def _answered_first(text: str, sentences: list[Span], language: str, wanted: Asked, asked: Sequence[Quantity]) -> bool:
