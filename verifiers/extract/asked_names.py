@@ -308,7 +308,9 @@ def asked_name(text: str, clause: Span, prompt: str, *, concluded: bool) -> Span
     only = len({match[0] for match in found}) == 1
     if only and not choice.worded:
         other_ranks = [rank for rank in _RANKED.findall(part) if rank.lower() not in choice.ranks]
-        ranked = bool(choice.ranks) and not other_ranks and choice.ranks <= {word.lower() for word in _WORD.findall(part)}
+        ranked = (
+            bool(choice.ranks) and not other_ranks and choice.ranks <= {word.lower() for word in _WORD.findall(part)}
+        )
         nobody = _NOBODY.fullmatch(text, clause[0], found[0].start())
         beaten = nobody is not None and any(nobody["more"].lower()[:4] == word[:4] for word in choice.predicate)
         if (ranked and not _BESIDES.search(part)) or (beaten and not text[found[0].end() : clause[1]].strip(" .!*_")):

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from verifiers.extract.announcements import announced
 from verifiers.extract.denials import denied_after, denied_before, unsure_before
 from verifiers.extract.retractions import instead, plain_tail, retracted
+from verifiers.extract.sentences import sentence_start
 from verifiers.extract.spans import Extraction, Span, closing_brace
+from verifiers.extract.statement_words import SOMEBODY
 from verifiers.extract.turns import ALTERNATIVE, CONCLUSION, CORRECTION
 from verifiers.lazy_pattern import lazy_pattern
 
@@ -85,8 +87,35 @@ def boxed(text: str, start: int, end: int) -> Extraction | None:
         joining = False
         if CORRECTION.search(gap) or (CONCLUSION.search(gap) and not ALTERNATIVE.search(gap[-80:])):
             break  # earlier boxes are taken back or are intermediate results
+        if _of_another(text, start, before, gap):
+            continue
         others.append(before.content)
     return Extraction(last.content, "box", tuple(others), tuple(joint) if len(joint) > 1 else ())
+
+
+# What follows a box that gives the value of something else: "would be the number of ordered choices".
+_WOULD_BE = lazy_pattern(
+    r"[\s$*]*(?:would (?:only )?(?:be|give|count)|wäre|ergäbe|serait|donnerait|sería|daría|seria|daria|sarebbe|darebbe"
+    r"|было бы|byłoby)(?![^\W\d_])",
+    re.IGNORECASE,
+)
+
+
+_SAID_BY = lazy_pattern(
+    r"\b(?:partner|pupil|student|roommate|mitschüler\w*|kolleg\w+|camarade|élève|collègue|compañer[oa]|alumn[oa]|colega"
+    r"|alun[oa]|compagn[oa]|klasgenoot|kompis|kolega|koleżanka)\b|(?<!\w)(?:одноклассни\w+|учени\w+)|同学|同桌|クラスメイト"
+    r"|\b(?:he|she|they|er|sie|il|elle|él|ella|ele|ela|lui|lei)\s(?:says?|said|g[eo]ts?|wrote|claims?|insists?|sagt\w*"
+    r"|schrieb|dit|écrit|dice|dijo|diz|disse|scrive)\b",
+    re.IGNORECASE,
+)
+
+
+def _of_another(text: str, start: int, box: _Box, gap: str) -> bool:
+    """Returns whether a box before the last one is somebody else's ("My friend got 336, but") or of another case."""
+    if not _BROKEN_GAP.search(gap) or ALTERNATIVE.search(gap):
+        return False
+    led = text[sentence_start(text, box.start, start) : box.start]
+    return SOMEBODY.search(led) is not None or _SAID_BY.search(led) is not None or _WOULD_BE.match(gap) is not None
 
 
 def _calculated(text: str, boxes: list[_Box]) -> bool:

@@ -111,11 +111,11 @@ _FUNCTION = frozenset(
     " och det den som kan har är inte aldrig inget ingen alltså"
     " jest są może mogą nie ani więc zatem czyli żaden żadna żadną żadnym"
     " değil bir vậy nên không phải là jadi maka bukan tidak adalah ليس ليست لا إذن هو هي نہیں नहीं है हैं अतः इसलिए"
+    " it's they're that's he's she's"
+    " lässt sich rest gehört gehören zählt belongs belong count counts remainder without ohne appartient"
     " воно вона він вони може можуть ніколи отже тому".split()
 )
-_GENERIC = frozenset(
-    "numbe integ zahl zahle nombr númer numer numme getal tal liczb число числа sayı sayıs số bilan here".split()
-)
+_GENERIC = frozenset("numb inte zahl nomb núme nume numm geta tal licz числ sayı số bila here".split())
 _NO = lazy_pattern(
     r"(?<![^\W\d_])(?:not|never|cannot|none|nicht|kein\w*|nie|niemals|pas|jamais|aucune?|não|nenhum\w*|non"
     r"|nessun\w*|ning[uú]n\w*|nunca|niet|geen|nooit"
@@ -125,7 +125,53 @@ _NO = lazy_pattern(
     re.IGNORECASE,
 )
 _NO_ALONE = lazy_pattern(r"(?<![^\W\d_])no(?![^\W\d_])", re.IGNORECASE)  # "in the" in Portuguese
+# "Can a triangle have ...?", answered by "Such a triangle doesn't exist."
+_ASKS_POSSIBLE = lazy_pattern(
+    r"(?<![^\W\d_])(?:can|could|possible|exists?|(?:is|are) there|kann|können|möglich|gibt es|existier\w+|peut|peuvent"
+    r"|existe|y a-t-il|puede|posible|hay|pode|possível|há|può|possibile|esiste|c['’]è|kan|mogelijk|bestaat|może"
+    r"|istnieje|может|могут|можно|возможно|существует)(?![^\W\d_])|能|可以|可能|存在|できます|ありますか|있습니까|있나요",
+    re.IGNORECASE,
+)
+_POSSIBLE = lazy_pattern(
+    r"\W*(?:(?:so|thus|therefore|hence|then|also|donc|así que|luego|quindi|portanto|итак|значит),?\s)?"
+    r"(?:(?P<none>no such|keine? solche[srn]?|aucun(?:e)? tel(?:le)?|ning[uú]na? tal|nessun(?:a|o)? tale)\s[^\W\d_]+"
+    r"|(?:such an?|this|that|so eine?|(?:eine? )?solche[srn]?|une? tel(?:le)?|tal|ese|este|tale?|questo"
+    r"|такой|такая|такое)\s[^\W\d_]+|it|that|this|es|das|c['’]|cela|ça|eso|esto|isso|ciò|это|so etwas)\s?"
+    r"(?:(?:therefore|indeed|clearly|simply|really|just|also|daher|somit|doch|donc|bien|pues|quindi|tak)\s)?"
+    r"(?P<not>(?:can|could|do|does|is|wo|would)(?:n['’]t| not|not)\s|can['’]t\s|cannot\s|will never\s|can never\s"
+    r"|n['’]|no\s|não\s|non\s|не\s)?"
+    r"(?:(?:can|could|does|do|is|will|ist|geht|est|es|é|è)\s)?(?:(?:therefore|indeed|clearly|simply|really|just|always)\s)?"
+    r"(?:be\s)?(?:exists?|drawn|built|made|constructed|formed|done|achieved|work(?:s|ed)?(?: out)?|happen|possible"
+    r"|existiert|möglich|machbar|gibt es|geht|existe|existent|posible|possível|possibile|esiste|существует|возможно"
+    r"|se puede(?: hacer| construir)?|(?P<impossible>impossible|unmöglich|imposible|impossível|impossibile|невозможно))"
+    r"(?P<later>\s(?:nicht|pas))?(?:\s(?:at all|after all|without (?:any )?(?:trouble|problem\w*|difficulty)|here|hier"
+    r"|problemlos|sans problème|sin problemas?))?[\s.!*_]*",
+    re.IGNORECASE,
+)
+# "It is 7 · 13 and is therefore not prime.": the rest is the statement
+_AND_SO = lazy_pattern(
+    r"(?<![^\W\d_])(?:and|und|et|y|e|en)\s(?P<rest>(?:is|are|ist|sind|est|sont|es|son|é|são|è|sono|zijn)\s(?:therefore|thus"
+    r"|hence|so|also|somit|daher|deshalb|donc|por (?:lo )?tanto|portanto|quindi|dunque|dus)\s)",
+    re.IGNORECASE,
+)
+_EXACTLY = lazy_pattern(
+    r"\b(?:ohne rest|without (?:a |any )?remainder|sans reste|sin resto|sem resto|senza resto|zonder rest|bez reszty"
+    r"|exactly|evenly)\b|без остатка",
+    re.IGNORECASE,
+)
+_ELLIPTIC = lazy_pattern(
+    r"\W*(?:it|they|he|she|this|that|these|those)\s(?:is|are|does|do|did|can|could|will|would|has|have|was|were)"
+    r"(?:n['’]t|not| not)?[\s.!*_]*|\W*(?:it|they)\scan['’]t[\s.!*_]*",
+    re.IGNORECASE,
+)
+# The beginnings of words that deny what another word asks: a composite number is not prime.
+_OPPOSITES = {
+    "composite": "prime", "zusammengesetzt": "primzahl", "composé": "premier", "compuest": "primo", "compost": "primo",
+    "samengesteld": "priem", "составн": "прост", "irrational": "rational", "irrationnel": "rationnel",
+    "irracional": "racional", "odd": "even", "ungerade": "gerade", "impair": "pair", "dispari": "pari",
+}  # fmt: skip
 _DIGITS = lazy_pattern(r"\d+(?:[.,]\d+)*")
+_STEM = 4  # characters by which words are compared: "teilbar" and "teilen"
 _FEW = 5  # words of "so it does not"
 _MOST = 12  # sentences before the end that may state an answer
 _LONGEST = 1500  # characters of a text that answers yes or no
@@ -174,27 +220,49 @@ def _stated(text: str, start: int, end: int, prompt: str) -> Extraction | None:
 
 def _meaning_of(text: str, sentence: Span, asked: str, language: str) -> str:
     """Returns "yes" or "no" if a sentence states or denies what is asked and says nothing else, or ""."""
-    clause, concluded = main_clause(text, sentence, language)
+    tail = _AND_SO.search(text, *sentence)
+    clause, concluded = ((tail.start("rest"), sentence[1]), True) if tail else main_clause(text, sentence, language)
+    possible = _possible(text, clause, sentence, asked)
+    if possible:
+        return possible
     part, whole = text[slice(*clause)], text[slice(*sentence)]
+    part = _EXACTLY.sub(" ", part)
+    for opposite, word in _OPPOSITES.items():
+        if re.search(rf"(?<![^\W\d_]){word}", asked, re.IGNORECASE) and opposite in part.lower():
+            part = "not " + re.sub(rf"{opposite}[^\W\d_]*", word, part, flags=re.IGNORECASE)
+            break
     negations = len(_NO.findall(part)) + (language != "pt" and len(_NO_ALONE.findall(part)))
     bare = _NO_ALONE.sub(" ", _NO.sub(" ", part))
     if negations > (1 if language == "en" else 2) or "?" in whole or UNREAL.search(bare):
         return ""
+    function = _FUNCTION - {"even"} if "even" in asked else _FUNCTION
     own = [word.lower() for word in WORD.findall(bare) if len(word) > 2]
-    words = [word for word in own if word not in _FUNCTION and word[:5] not in _GENERIC]
-    known = [word.lower() for word in WORD.findall(asked) if len(word) > 2 and word.lower() not in _FUNCTION]
-    key = next((word[:5] for word in reversed(known) if word[:5] not in _GENERIC), "")
+    words = [word for word in own if word not in function and word[:_STEM] not in _GENERIC]
+    known = [word.lower() for word in WORD.findall(asked) if len(word) > 2 and word.lower() not in function]
+    key = next((word[:_STEM] for word in reversed(known) if word[:_STEM] not in _GENERIC), "")
     numbers = set(_DIGITS.findall(part))
-    if not key or not {word[:5] for word in words} <= {word[:5] for word in known}:
+    if not key or not {word[:_STEM] for word in words} <= {word[:_STEM] for word in known}:
         return ""
     if numbers and numbers != set(_DIGITS.findall(asked)):
         return ""
+    concluded = concluded or _ELLIPTIC.fullmatch(part) is not None
     elliptic = not words and concluded and not numbers and 1 < len(WORD.findall(part)) <= _FEW
-    if not elliptic and key not in {word[:5] for word in words}:
+    if not elliptic and key not in {word[:_STEM] for word in words}:
         return ""
     if opposed(bare, language) or reports(whole, NOTHING) or supposes(whole):
         return ""
     return "no" if negations else "yes"
+
+
+def _possible(text: str, clause: Span, sentence: Span, asked: str) -> str:
+    """Returns "yes" or "no" if a sentence says that what is asked for is possible or impossible, or ""."""
+    if not _ASKS_POSSIBLE.search(asked) or supposes(text[slice(*sentence)]):
+        return ""
+    found = _POSSIBLE.fullmatch(text, *clause) or _POSSIBLE.fullmatch(text, *sentence)
+    if found is None:
+        return ""
+    denied = bool(found["not"] or found["none"] or found["later"])
+    return "no" if denied != bool(found["impossible"]) else "yes"
 
 
 def _said(text: str, start: int, end: int, prompt: str) -> Span | None:

@@ -308,7 +308,7 @@ HARMLESS = Gated(
     r"|\w+ty)\b)|§ \w+ times §"
     r"|(?!(?:it|this|that|answer|result|value|which|we)\b)\w+ (?:is|was) (?:mistaken|wrong|incorrect"
     r"|off)(?=,? (?:and|so)\b)"
-    r"|(?:the|my) corrected (?:final )?(?:answer|value|result|solution|number|total)(?= is|:)"
+    r"|(?:(?:the|my) )?corrected (?:final )?(?:answer|value|result|solution|number|total)(?= is|:)"
     r"|equally (?:likely|probable)|the most (?:likely|probable)(?= [^\W\d_])|ou seja|in (?:mixed|decimal|simplest"
     r"|lowest|exact|reduced|standard|interval|percentage) "
     r"(?:form|terms|notation)"
