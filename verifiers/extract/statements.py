@@ -251,7 +251,7 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
     placed = timed or value.kind == "relation" or _is_placed(text, clause[0], value.span[0])
     placed = placed or _as_asked(text, clause, value, prompt)
     if wanted.fraction and _said_of_another(text[value.span[1] : sentence[1]], wanted):
-        return None
+        return Extraction(None, "unsure")
     placed = placed or text.endswith(_THAT_IS.get(language, "\n"), clause[0], value.span[0])
     other = SOMEBODY.search(text, _said_of(text, sentence, value)[0], value.span[0])
     if other and prompt and other[0].lower() not in prompt.lower():

@@ -72,6 +72,7 @@ _INTRO = lazy_pattern(
     re.IGNORECASE,
 )
 _MINE = lazy_pattern(r"\b(?:i|me|my|you|your|he|she|they|his|her|their|key|hearsay|luck|guess\w*)\b", re.IGNORECASE)
+_OTHERS = frozenset("you your he she they his her their".split())  # in a box's sentence, people of the problem
 # Words that show Polish or Italian, where "i" means "and" or is an article.
 _AND = lazy_pattern(
     r"\b(?:przez|jest|razem|mamy|czyli|[a-z]+(?:ujemy|elimy|ymy|ajemy|iemy)|otteniamo|abbiamo|sono|della|dei|gli"
@@ -541,7 +542,7 @@ class _Judge:
         mine = _MINE.search(clause) if clause.isascii() or _ENGLISH.search(clause) else None  # Turkish "her": "each"
         if mine and mine[0] == "i" and _AND.search(clause):
             mine = None
-        if boxed and mine is None and not _of_answers(clause):
+        if boxed and (mine is None or mine[0].lower() in _OTHERS) and not _of_answers(clause):
             return _objection(clause)
         return self.unknown(clause, everyday)
 
