@@ -229,6 +229,8 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
     reason = reason_of(text, sentence[0] + 1, sentence[1], language)
     reason = reason or (EXPLAINED.search(text, *sentence) if SO.match(part) else None)
     stated_first = quantities(text, sentence[0], reason.start(), language) if reason else ()
+    if reason and stated_first and _says_more(text, (sentence[0], reason.start()), (reason.end(), sentence[1]), wanted):
+        stated_first = ()  # "Its slope is 2, because it rises, and it crosses the axis at 5."
     reason = reason if stated_first else None
     inside = _with_lists(text, stated_first or quantities(text, *sentence, language))
     value = (
@@ -720,6 +722,18 @@ def _without_shared(said: str, wanted: Asked) -> str:
     if _HOLDS_NONE.search(said):
         said = NONE_LEFT.sub(" ", said)
     return _NO_NUMBER_AFTER.sub(" ", said)
+
+
+_AND = lazy_pattern(r"[,;]\s(?:and|und|et|y|e|en|och|i|и)\s", re.IGNORECASE)
+
+
+def _says_more(text: str, clause: Span, reason: Span, wanted: Asked) -> bool:
+    """Returns whether a clause behind a reason shares two words more with the question than the one before it."""
+    joint = _AND.search(text, *reason)
+    if joint is None or not any(char.isdigit() for char in text[joint.end() : reason[1]]):
+        return False
+    own, later = (shared_with(wanted.sentence, part) for part in (text[slice(*clause)], text[joint.end() : reason[1]]))
+    return len(later) > len(own) + 1
 
 
 def _contrasted(text: str, sentence: Span, language: str) -> int | None:
