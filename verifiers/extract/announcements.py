@@ -40,7 +40,9 @@ _REASONING = lazy_pattern(
     r"(?<![,(\s])[,(\s]++(?:as (?:required|desired|expected|claimed|needed|stated|wanted|shown|asked)"
     r"|which (?:matches|agrees|means|makes|confirms)|(?:it|this) (?:doesn['’]t|does not|can['’]t|cannot"
     r"|isn['’]t) (?:make sense for it to be"
-    r"|be) [A-J]|because|since|given that|as (?:it|the|we|this|there)|which (?:is|are)|weil|denn|car"
+    r"|be) [A-J]|even (?:though|if)|although|though|obwohl|auch wenn|bien que|même si|aunque|embora|anche se|sebbene"
+    r"|хотя"
+    r"|hoewel|mimo że|because|since|given that|as (?:it|the|we|this|there)|which (?:is|are)|weil|denn|car"
     r"|parce que|porque|perché"
     r"|потому что|так как)\b",
     re.IGNORECASE,

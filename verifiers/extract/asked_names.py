@@ -47,7 +47,8 @@ _BESIDES = lazy_pattern(
 
 # Words before a name that follows its description: "The tallest is Ben", "Самый старший — Петя".
 _COPULA = lazy_pattern(
-    r"(?:\b(?:is|was|ist|war|est|était|es|fue|era|é|foi|è|fu|are)|(?<!\w)это|—|–|\s-|:)\s*(?:(?:the|der|die|o|a|la|el|il|le)\s+)?[*_\"“«]*$",
+    r"(?:\b(?:is|was|ist|war|est|était|es|fue|era|é|foi|è|fu|are)|(?<!\w)это|—|–|\s-|:)\s*(?:(?:the|der|die|o|a|la"
+    r"|el|il|le)\s+)?[*_\"“«]*$",
     re.IGNORECASE,
 )
 _RANKED = lazy_pattern(
@@ -67,6 +68,16 @@ _NOBODY = lazy_pattern(
     r"|nadie|ninguém|nessuno|никто)\b[^.,;!?]{0,40}?\s(?P<more>[^\W\d_]{3,})\s(?:than|als|que|do que|di|чем)\s",
     re.IGNORECASE,
 )
+_WON = frozenset("won wins win winner gewonnen gewinnt gagné gagne ganó gana ganhou vinto vince".split())
+_WINS = lazy_pattern(
+    r"\b(?:winner|w[io]ns?|(?:came|comes?|finish(?:es|ed)|(?:crosses|crossed) the (?:finish(?:ing)? )?line) first"
+    r"|(?:gold|first (?:place|prize)|the victory) goes|sieger\w*|gewinnt|gewann|gewonnen|gagnante?|gagne|ganadora?|ganó"
+    r"|vencedora?|ganhou|vincitore|vincitrice|vince|vinto)\b",
+    re.IGNORECASE,
+)
+_DID = lazy_pattern(
+    r"\s(?:did|does|is|was|has|had|can|will|wins|won|hat|ist|war)[\s.!*_]*", re.IGNORECASE
+)  # "Ben did."
 _NOT = lazy_pattern(
     r"(?<!\w)(?:not|n['’]t|never|neither|nor|nicht|kein\w*|pas|no|não|non|niet|geen|inte|nie|не|değil|không|bukan"
     r"|tidak|if|unless"
@@ -315,18 +326,27 @@ def asked_name(text: str, clause: Span, prompt: str, *, concluded: bool) -> Span
         beaten = nobody is not None and any(nobody["more"].lower()[:4] == word[:4] for word in choice.predicate)
         if (ranked and not _BESIDES.search(part)) or (beaten and not text[found[0].end() : clause[1]].strip(" .!*_")):
             return found[0].span()
-    if only and not (_NOT.search(part) if choice.worded else _RANKED.search(part) or _BESIDES.search(part)):
+    if only and not (
+        _NOT.search(part) if choice.worded else _RANKED.search(part) or _BESIDES.search(THAT_IS.sub(" ", part))
+    ):
         name = found[-1]
         owned = text.startswith(("'s", "’s"), name.end()) or _OF_NAME.search(text, clause[0], name.start())
         said = {word.lower()[:_STEM] for word in _ANY_WORD.findall(part)}
         asked = bool(choice.predicate) and {word[:_STEM] for word in choice.predicate} <= said
+        asked = asked or (not choice.predicate.isdisjoint(_WON) and _WINS.search(part) is not None)
         closes = (
-            (concluded or _IT_IS.match(part))
+            (concluded or THAT_IS.match(part))
             and not text[name.end() : clause[1]].strip(" .!*_\"”»'")
             and len(part.split()) <= _FEW
         )
         if not owned and (choice.worded or asked or closes):
             return name.span()
+    if (
+        only
+        and _DID.fullmatch(text, found[-1].end(), clause[1])
+        and not text[clause[0] : found[-1].start()].strip(" *_")
+    ):
+        return found[-1].span()
     inverted = _at_the_end(text, clause, found, choice.predicate)
     if inverted is not None:
         return inverted
@@ -367,7 +387,7 @@ def opening_name(text: str, sentence: Span, prompt: str) -> Span | None:
     names = _question(prompt[-600:]).names if prompt else None
     if names is None:
         return None
-    begin = _IT_IS.match(text, *sentence)
+    begin = THAT_IS.match(text, *sentence)
     start = begin.end() if begin else sentence[0]
     found = names.search(text, start, sentence[1])
     if found is None or text[start : found.start()].strip(" *_¡") or text[found.end() : sentence[1]].strip(" *_.!,"):
@@ -375,8 +395,8 @@ def opening_name(text: str, sentence: Span, prompt: str) -> Span | None:
     return found.span()
 
 
-_IT_IS = lazy_pattern(
-    r"\W*(?:it['’]?s|it is|that['’]?s|that would be|c['’]est|es (?:ist|sind)|das ist|het is|det är|to jest|è|é"
+THAT_IS = lazy_pattern(
+    r"^\W*(?:it['’]?s|it is|that['’]?s|that would be|c['’]est|es (?:ist|sind)|das ist|het is|det är|to jest|è|é"
     r"|es|это)\s",
     re.IGNORECASE,
 )

@@ -16,6 +16,7 @@ from verifiers.extract.asked_names import (
     DAYS,
     FROM,
     MONTHS,
+    THAT_IS,
     asked_date,
     asked_day,
     asked_name,
@@ -259,7 +260,7 @@ def named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
     other = SOMEBODY.search(text, *clause) if found else None
     if other and other[0].lower() not in prompt.lower():
         return None
-    return None if found is None or opposed(text[slice(*clause)], language) else found
+    return None if found is None or opposed(THAT_IS.sub(" ", text[slice(*clause)]), language) else found
 
 
 def _another_day(text: str, sentence: Span, span: Span, prompt: str) -> bool:

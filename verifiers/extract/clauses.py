@@ -47,7 +47,8 @@ _AND_SINCE = Gated(
 )
 # A clause about something beside the conclusion: "..., while 3 is odd".
 _BESIDE = Gated(
-    r"(?:,\s|\s)(?:while|whereas|although|though|während|wohingegen|obwohl|tandis que|alors que|bien que"
+    r"(?:,\s|\s)(?:while|whereas|although|though|whatever|no matter|regardless of|despite|während|egal|trotz|malgré"
+    r"|a pesar de|apesar de|nonostante|несмотря на|wohingegen|obwohl|tandis que|alors que|bien que"
     r"|mientras|aunque|enquanto|embora"
     r"|mentre|sebbene|terwijl|hoewel|medan|fastän|podczas gdy|chociaż|тогда как|хотя|trong khi|sedangkan)\b",
     re.IGNORECASE,

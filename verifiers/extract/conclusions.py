@@ -200,7 +200,8 @@ _SCALED = lazy_pattern(
 _JSON = lazy_pattern(r"""\{\s*["']?(?:final[_ ]?)?answer["']?\s*:\s*["']?([^"',{}:]+)["']?\s*\}""", re.IGNORECASE)
 _LAST_KEY = lazy_pattern(r"""[,{]\s*"answer"\s*:\s*"?([^"{}\[\]:]{1,200}?)"?\s*\}$""")
 _LEAD_IN = lazy_pattern(
-    r"(?:(?:(?:so|thus|hence|therefore|yes|clearly|i think|i believe),? (?:it['’]s|it is|it must be|it has to be)"
+    r"(?:(?:i(?:['’]d| would|['’]ll| will) (?:go with|pick|choose)|(?:so|thus|hence|therefore|yes|clearly|i think"
+    r"|i believe),? (?:it['’]s|it is|it must be|it has to be)"
     r"|it['’]s"
     r"|it is|that['’]s|that makes"
     r"|we get"

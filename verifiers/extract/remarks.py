@@ -73,9 +73,17 @@ _WOULD = (
     r"|wyszłoby|zou(?:den)?|skulle|olurdu|olacaktı)\b|['’]d\b|(?<!\w)бы(?!\w))"
 )
 _UNREAL = (
-    rf"(?:if|for|with|had|wenn|bei|mit|hätte|si|se|con|pour|avec|если|при|gdyby|dla|als|met|om|med|eğer)\b[^()]{{0,160}}"
+    rf"(?:if|for|with|had|wenn|bei|mit|hätte|si|se|con|pour|avec|если|при|gdyby|dla|als|met|om|med"
+    rf"|eğer)\b[^()]{{0,160}}"
     rf"{_WOULD}|如果[^()（）]{{0,80}}就|[^()（）]{{1,40}}(?:なら|だったら|であれば|れば)[^()（）]{{1,60}}"
 )
+_CHECKED = (
+    r"(?:i(?:['’]ve| have)? )?(?:just )?(?:double-?|re-?)?(?:checked|verified)(?: (?:it|this|that|twice|again))*"
+    r"|typo (?:fixed|corrected)|(?:zweimal )?(?:geprüft|nachgerechnet)|vérifié|comprobado|verificado|conferido"
+    r"|verificato"
+    r"|проверено|sprawdzone|gecontroleerd|kontrollerat|验算过|検算済み"
+)
+_CONFIRMING = lazy_pattern(rf"\s*[(（]\s*(?:{_CHECKED})[^\d()（）]{{0,40}}[)）][.。!]?\s*", re.IGNORECASE)
 _ASIDE = lazy_pattern(rf"\s*[(（]\s*(?:{_CONFUSED}|{_CONTRAST}|{_UNREAL})[^()（）]*[)）][.。!]?\s*", re.IGNORECASE)
 # "Not bad at all!": a closing exclamation that praises and denies nothing.
 _EXCLAIMS = lazy_pattern(
@@ -263,7 +271,8 @@ _NUMBERS = lazy_pattern(r"\$[^$\n]{1,80}\$|\\[dt]?frac\{[^{}]{1,20}\}\{[^{}]{1,2
 _ROUNDED = lazy_pattern(
     r"(?:\d\s?/\s?\d{1,9}|\\(?:[dt]?frac|sqrt)\{[^()]{1,60}\}|\\pi|π|√\d{1,9}|\\sqrt\d)\s?\$?(\s*\((?:≈|~|\\approx"
     r"|approx\w*\.?|about"
-    r"|numerically|roughly|rund|etwa|ca\.|environ|circa|około|около|примерно)\s*\$?\d{1,9}(?:[.,]|\{,\})\d{1,12}(?:\.\.\."
+    r"|numerically|roughly|rund|etwa|ca\.|environ|circa|około|около|примерно)\s*\$?\d{1,9}(?:[.,]"
+    r"|\{,\})\d{1,12}(?:\.\.\."
     r"|…)?\$?\)[.*\s]*)$"
 )
 # "，而不是12分钟": the value that a Chinese sentence denies behind the one that it states.
@@ -311,6 +320,7 @@ def _before_remark(text: str, stop: int) -> int | None:
         if opening > 0 and (
             (_ASIDE.fullmatch(text, opening, stop) and _of_other_values(text, opening, stop))
             or _denies_another(text, opening, stop)
+            or (_CONFIRMING.fullmatch(text, opening, stop) and not _OBJECTION.search(text, opening, stop))
         ):
             return opening
     begin = _after_stop(text, low, stop - 1)

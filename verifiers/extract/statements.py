@@ -28,7 +28,7 @@ from verifiers.extract.asked import (
     stems,
     topics,
 )
-from verifiers.extract.asked_names import opening_name, without_denied_names
+from verifiers.extract.asked_names import THAT_IS, opening_name, without_denied_names
 from verifiers.extract.claims import named
 from verifiers.extract.clauses import begins_clause, main_clause, objection, opposed, reason_of, reports, supposes
 from verifiers.extract.closings import closing_form, closing_list, closing_share
@@ -180,7 +180,7 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
         part = text[slice(*sentence)]
     whole = sentence
     at_first = question.at_first or (not prompt and AT_FIRST.search(text, low, sentence[0]))
-    reported = AT_FIRST.sub(" ", part) if at_first else part
+    reported = THAT_IS.sub(" ", AT_FIRST.sub(" ", part) if at_first else part, count=1)
     reported = reported.replace(", want ", ", ") if language == "nl" else reported  # "because"
     if reports(reported, wanted) or supposes(part):
         return None
@@ -234,7 +234,8 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
     reason = reason if stated_first else None
     inside = _with_lists(text, stated_first or quantities(text, *sentence, language))
     value = (
-        _the_wanted(text, sentence, inside, asked, wanted)
+        _in_all(text, sentence, inside)
+        or _the_wanted(text, sentence, inside, asked, wanted)
         or _of_the_asked(text, sentence, inside, asked, wanted)
         or _only_one(text, sentence, inside, asked, before)
         or _only_new(text, sentence, inside, asked, before, wanted)
@@ -557,7 +558,8 @@ def _is_beside(text: str, sentences: list[Span], language: str, wanted: Asked) -
 
 # "**12.** Every month has 28 days.", "Five trips! ...": but "12. Add them." may begin a list
 _OPENING = lazy_pattern(
-    r"[\s*_#>¡]*(?:(?:(?:it|that)(?:['’]s| is| would be)|they are|there are|es (?:ist|sind|gibt)|c['’]est|il y en a"
+    r"[\s*_#>¡]*(?:(?:(?:it|that)(?:['’]s| is|['’]d be| would be)|they are|there are|es (?:ist|sind|gibt)|c['’]est"
+    r"|il y en a"
     r"|son|es|hay|são|é|há|sono|è|ci sono|to|jest|это|всего)\s)?[*_$]*",
     re.IGNORECASE,
 )
@@ -589,7 +591,11 @@ def _opening(
         return None
     known = {quantity.key for quantity in (*asked, *first)}
     later = quantities(text, sentences[1][0], sentences[-1][1], language)
-    if all(item.article or item.key in known or _is_operand(text, item.span, sentences[-1]) for item in later):
+    numbers = _values([*asked, *first], first[0])
+    if all(
+        item.article or item.key in known or follows(item.value, numbers) or _is_operand(text, item.span, sentences[-1])
+        for item in later
+    ):
         return Extraction(first[0].span, "statement", said=first[0].said)
     return None
 
@@ -880,6 +886,23 @@ def _only_one(
         return None
     known = _values([*asked, *before, *inside], last)
     return last if LEFT_OVER.search(led) or _ONLY_IS.fullmatch(led) or follows(last.value, known) else None
+
+
+_TOTALLED = lazy_pattern(
+    r"(?:\s[^\W\d_]+){0,2}\s(?:in all|altogether|in total|all told|all in all|insgesamt|zusammen|en tout|au total"
+    r"|en total"
+    r"|in tutto|in totale|ao todo|no total|всего|в сумме|razem|łącznie|in totaal|totalt|toplam)[\s.!*_]*",
+    re.IGNORECASE,
+)
+
+
+def _in_all(text: str, sentence: Span, inside: Sequence[Quantity]) -> Quantity | None:
+    """Returns the last value if it ends its sentence as a total ("12 in all") of the values before it, or None."""
+    values = [item for item in inside if not item.article and item.value is not None]
+    if len(values) < 2 or not _TOTALLED.fullmatch(text, values[-1].span[1], sentence[1]):
+        return None
+    parts = [item.value for item in values[:-1] if item.value is not None and item.value.denominator == 1]
+    return values[-1] if sum(parts) == values[-1].value else None
 
 
 def _the_wanted(

@@ -72,6 +72,15 @@ _INTRO = lazy_pattern(
     re.IGNORECASE,
 )
 _MINE = lazy_pattern(r"\b(?:i|me|my|you|your|he|she|they|his|her|their|key|hearsay|luck|guess\w*)\b", re.IGNORECASE)
+# "..., even though 8 looks right": what is conceded leaves the answer as it is, unless it is the writer's doubt.
+_CONCEDED = lazy_pattern(
+    r",?\s(?:even though|even if|although|obwohl|auch wenn|aunque|bien que|même si|embora|anche se|sebbene|hoewel"
+    r"|хотя)\s"
+    r"(?![^.;]*\b(?:i|i['’]m|we|sure|certain|might|may|could|should|not|wrong|ich|je|yo|eu|io|я|nicht|pas|no|não|non"
+    r"|не)\b)"
+    r"[^.;¤]*",
+    re.IGNORECASE,
+)
 _OTHERS = frozenset("you your he she they his her their".split())  # in a box's sentence, people of the problem
 # Words that show Polish or Italian, where "i" means "and" or is an article.
 _AND = lazy_pattern(
@@ -547,7 +556,7 @@ class _Judge:
         return self.unknown(clause, everyday)
 
     def inside(self, part: str, counted: bool, everyday: bool) -> str:
-        plain = _OR.sub("§", _plain(part))
+        plain = _CONCEDED.sub(" ", _OR.sub("§", _plain(part)))
         if "?" in plain or "？" in plain:
             return "?"
         if not counted and not _PREDICATE.match(plain.lstrip("§ ")) and _LATIN.search(plain):
