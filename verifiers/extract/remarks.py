@@ -56,6 +56,11 @@ _DOUBTS = lazy_pattern(
     re.IGNORECASE,
 )
 _CONFUSED = (
+    r"(?:attention à |veillez à |veille à )?ne pas (?:répondre|écrire|donner|dire|mettre)|cuidado con (?:responder"
+    r"|decir"
+    r"|poner)|(?:be careful |take care )?not to (?:answer|write|say|give)|don['’]t (?:answer|write|say|put)"
+    r"|no (?:respondas"
+    r"|digas|pongas)|não (?:responda|diga)|non (?:rispondere|dire)|注意不要(?:写|答|算)|"
     r"(?:do not|don['’]t|not to be|be careful not to|never)\s+confuse\w*|not to be confused"
     r"|nicht (?:mit [^.!]{3,40} )?(?:zu )?verwechseln|verwechsle"
     r"|ne pas confondre|ne confond\w*|à ne pas confondre|no (?:lo )?confund\w*|não confund\w*|non confond\w*"
@@ -75,7 +80,8 @@ _WOULD = (
 _UNREAL = (
     rf"(?:if|for|with|had|wenn|bei|mit|hätte|si|se|con|pour|avec|если|при|gdyby|dla|als|met|om|med"
     rf"|eğer)\b[^()]{{0,160}}"
-    rf"{_WOULD}|如果[^()（）]{{0,80}}就|[^()（）]{{1,40}}(?:なら|だったら|であれば|れば)[^()（）]{{1,60}}"
+    rf"{_WOULD}|(?![^()]*(?:\?|\b(?:i|we|ich|wir|je|nous|yo|eu|io|я)\b))[^()]{{0,80}}{_WOULD}|如果[^()（）]{{0,80}}就"
+    rf"|[^()（）]{{1,40}}(?:なら|だったら|であれば|れば)[^()（）]{{1,60}}"
 )
 _CHECKED = (
     r"(?:i(?:['’]ve| have)? )?(?:just )?(?:double-?|re-?)?(?:checked|verified)(?: (?:it|this|that|twice|again))*"
@@ -223,6 +229,9 @@ _OTHER = (
 )
 # A sentence or an aside that denies a value, and one that reports a value, which is called wrong after it.
 _DENIES = lazy_pattern(rf"\s*[(（]?\s*(?:(?:{_NOT})\s|不是|并非){_OTHER}", re.IGNORECASE)
+_DENIES_AFTER = lazy_pattern(
+    rf"\s*{_OTHER}[^\W\d_]{{0,8}}?(?:では(?:ありません|ない(?:です)?)|じゃ(?:ない(?:です)?|ありません)|[이가] (?:아닙니다|아니에요))[。.!！\s]*"
+)
 _REPORTS = lazy_pattern(
     rf"\s*[(（]?\s*(?:(?:{_WHO})\s(?:[^\W\d_]+,?\s){{0,3}}?(?:{_SAYS})\s"
     r"|(?:my|the) (?:first|earlier|previous|initial) (?:\w+ )?(?:(?:of|was) )?"
@@ -275,9 +284,23 @@ _ROUNDED = lazy_pattern(
     r"|\{,\})\d{1,12}(?:\.\.\."
     r"|…)?\$?\)[.*\s]*)$"
 )
-# "，而不是12分钟": the value that a Chinese sentence denies behind the one that it states.
+# "，而不是12分钟", ", nicht 8", ", ni 24 ni 23", ", 10 değil": values that a sentence denies behind its own.
+_DENIED = r"(?P<value>[$€£]?[-−]?\d[\d.,/:]*(?<![.,:])\$?)[^\W\d_]{0,3}(?:\s?[€%°]|\s[^\W\d_]+){0,3}"
 _INSTEAD = lazy_pattern(
     r"[，,、]?\s*(?:而不是|而非|并不是|并非|不是)\s?(?P<value>[$\d][\d.,/:$]*)[^，。、\d]{0,12}[.。!！]?"
+)
+_NOT_THIS = lazy_pattern(
+    r"(?:\s*[,;(—–]\s*(?:(?:and|but|und|et|mais|y|pero|e|mas|ma|и|а|en|och|i|a|ve)\s)?|\s(?:and|und|et|y|e|и|en|och"
+    r"|i)\s)"
+    r"(?:not|nicht|keine?|non(?: pas)?|pas|no|não|niet|geen|inte|nie|ani|ni|nem|né|noch|не|ни|bukan"
+    r"|neither)\s+(?:etwa\s|just\s)?"
+    rf"{_DENIED}(?:,?\s(?:ni|nor|or|noch|oder|ou|o|nem|né|ani|ни"
+    rf"|или)\s[^\d.!?]{{0,12}}\d[\d.,]*(?<![.,])(?:\s[^\W\d_]+){{0,2}})?"
+    r"[\s.!*_)]*",
+    re.IGNORECASE,
+)
+_NOT_THIS_AFTER = lazy_pattern(
+    rf",?\s(?:ve\s|ama\s)?{_DENIED.replace('{0,3}(?:', '{0,3}?(?:')}\s(?:değil(?:dir)?)[\s.!*_]*", re.IGNORECASE
 )
 _WORD = lazy_pattern(r"[^\W\d_]+")
 _FIRST = frozenset(re.findall(r"[^\W\d_]+", f"{_WHO}|{_NOT}|my the"))  # words that such a remark may begin with
@@ -310,6 +333,12 @@ def _before_remark(text: str, stop: int) -> int | None:
         stated = text[_after_stop(text, low, instead.start()) : instead.start()]
         if _NUMBERS.search(stated) and not _names(stated, instead["value"]):
             return instead.start()
+    begun = _after_stop(text, low, stop - 1)
+    for pattern in (_NOT_THIS, _NOT_THIS_AFTER):
+        denied = next((found for found in pattern.finditer(text, begun, stop) if found.end() == stop), None)
+        if denied is not None and _NUMBERS.search(text, begun, denied.start()):
+            names = _names(text[begun : denied.start()], denied["value"])
+            return None if names else denied.start()
     closing = stop - 1 if text[stop - 1] in ")）" else stop - 2
     if text[closing] in ")）":
         opening = max(text.rfind("(", low, stop), text.rfind("（", low, stop))
@@ -389,6 +418,9 @@ def _of_other_values(text: str, begin: int, end: int, *, unnamed: bool = False) 
 
 def _denies_another(text: str, begin: int, end: int) -> bool:
     """Returns whether a remark denies a value that is not the answer's and claims no new one."""
+    denied = _DENIES_AFTER.fullmatch(text, begin, end)
+    if denied is not None:
+        return not _names(text[max(0, begin - _NEAR) : begin], denied["value"])
     first = _WORD.search(text, begin, end)
     if first is None or not (first[0].lower() in _FIRST or first[0] > "\u3040"):
         return False

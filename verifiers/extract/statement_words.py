@@ -241,7 +241,8 @@ STARTS = lazy_pattern(
     r"|example|case|option|choice"
     r"|to (?:find|know|see|solve|answer|work out|figure out|get)\b|given|find|note|recall|remember|consider"
     r"|compute|calculate|determine|guess|hint|attempt|draft|zuerst|zunächst|aufgabe|frage|schritt"
-    r"|d['’]abord|question|étape|exercice|primero|problema|pass?o(?=\s*(?:\d+\b|:))|pregunta|ejercicio|primeiro|pergunta"
+    r"|d['’]abord|question|étape|exercice|primero|problema|pass?o(?=\s*(?:\d+\b|:))|pregunta|ejercicio|primeiro"
+    r"|pergunta"
     r"|exercício"
     r"|prima|domanda|esercizio|сначала|задача|вопрос|шаг|ilk önce|soru|bài|câu|soal)\b(?! (?:the )?(?:number|of)\b)"
     r"|\W*(?:第(?![一二三四五六七八九十\d]+[天年次周月])|首先|先|问题|題|题|まず|問|최초|먼저|문제|أولا|السؤال|पहले"
@@ -495,6 +496,7 @@ OPERATED = lazy_pattern(rf"\s*{_BY_SIGN}\s*[$€£]?\d|\(\d|{_THINGS}\s+[-+*×x/
 OPERATES = lazy_pattern(rf"\d[\s%]*(?:{_BY_SIGN}|:)\s*[$€£]?$|\d{_THINGS}\s+[-+*×x/]\s+[$€£]?$", re.IGNORECASE)
 # Phrases whose final preposition leads to the stated value, not to an argument: "comes out at", "a share of".
 PLACED = Gated(
+    r"\b(?:liegt|liegen|lag|landet|landen|bleibt) (?:also |somit |damit |daher |demnach )?(?:genau )?bei\s*$|"
     r"\b(?:averages?|works?|comes?|tops?|totals?)(?: (?:out|in|up))? at\s*$"
     r"|\b(?:puts?|sets?|brings?|keeps?|stands?|stays?|lands?|remains?)\b[^,.;]{0,60} at\s*$"
     r"|\b(?:br(?:ings?|ought)|t(?:akes?|ook)|raise[sd]?|lower(?:s|ed)?|reduce[sd]?|cuts?|drop(?:s|ped)?"

@@ -395,7 +395,7 @@ def _denied(denial: re.Match[str]) -> str:
 def _is_placed(text: str, low: int, high: int) -> bool:
     """Returns whether a phrase such as "comes out at" leads to the value. All such phrases end in one of six words."""
     led = text[low:high].rstrip().lower()
-    return led.endswith(("at", "to", "of", "de", "di", "von")) and PLACED.search(text, low, high) is not None
+    return led.endswith(("at", "to", "of", "de", "di", "von", "bei")) and PLACED.search(text, low, high) is not None
 
 
 def _as_asked(text: str, clause: Span, value: Quantity, prompt: str) -> bool:

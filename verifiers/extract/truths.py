@@ -140,7 +140,8 @@ _POSSIBLE = lazy_pattern(
     r"(?:(?:therefore|indeed|clearly|simply|really|just|also|daher|somit|doch|donc|bien|pues|quindi|tak)\s)?"
     r"(?P<not>(?:can|could|do|does|is|wo|would)(?:n['’]t| not|not)\s|can['’]t\s|cannot\s|will never\s|can never\s"
     r"|n['’]|no\s|não\s|non\s|не\s)?"
-    r"(?:(?:can|could|does|do|is|will|ist|geht|est|es|é|è)\s)?(?:(?:therefore|indeed|clearly|simply|really|just|always)\s)?"
+    r"(?:(?:can|could|does|do|is|will|ist|geht|est|es|é|è)\s)?(?:(?:therefore|indeed|clearly|simply|really|just"
+    r"|always)\s)?"
     r"(?:be\s)?(?:exists?|drawn|built|made|constructed|formed|done|achieved|work(?:s|ed)?(?: out)?|happen|possible"
     r"|existiert|möglich|machbar|gibt es|geht|existe|existent|posible|possível|possibile|esiste|существует|возможно"
     r"|se puede(?: hacer| construir)?|(?P<impossible>impossible|unmöglich|imposible|impossível|impossibile|невозможно))"
@@ -150,7 +151,8 @@ _POSSIBLE = lazy_pattern(
 )
 # "It is 7 · 13 and is therefore not prime.": the rest is the statement
 _AND_SO = lazy_pattern(
-    r"(?<![^\W\d_])(?:and|und|et|y|e|en)\s(?P<rest>(?:is|are|ist|sind|est|sont|es|son|é|são|è|sono|zijn)\s(?:therefore|thus"
+    r"(?<![^\W\d_])(?:and|und|et|y|e|en)\s(?P<rest>(?:is|are|ist|sind|est|sont|es|son|é|são|è|sono"
+    r"|zijn)\s(?:therefore|thus"
     r"|hence|so|also|somit|daher|deshalb|donc|por (?:lo )?tanto|portanto|quindi|dunque|dus)\s)",
     re.IGNORECASE,
 )

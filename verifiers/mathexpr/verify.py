@@ -26,6 +26,7 @@ from verifiers.extract import (
 )
 from verifiers.extract.claims import claimed
 from verifiers.extract.enumerations import enumerated
+from verifiers.extract.neutral import neutral
 from verifiers.extract.numerals import language_of
 from verifiers.extract.operands import total_of
 from verifiers.extract.overruling import final_claims, is_claim
@@ -76,7 +77,6 @@ _BETWEEN_BOXES = lazy_pattern(r"[\s$}{,;&\\]*(?:text\s*\{)?[\s,]*(?:and|or)?[\s$
 _LONGEST_WORDED = 200  # characters; a longer text that begins with "Yes" is not taken as an answer
 _WORDED = 400  # characters at the end of a text in which numbers in words are turned into digits
 _WORKED = 150  # characters; a longer gold may be a solution that ends in its answer
-_STRUCK = lazy_pattern(r"~~(?!\s)[^~\n]{1,200}(?<!\s)~~")  # struck out in Markdown
 _FLOAT = lazy_pattern(r"[+-]?(?=[\d.]{17,19}$)\d+\.\d+")  # a printed float, such as 0.1 + 0.2 or 200 / 3
 
 
@@ -153,7 +153,7 @@ class MathVerifier:
         if len(completion.text) > MAX_CHARS:
             return Verdict(0.0, "too_long", f"completion of {len(completion.text)} characters", gold_type=gold.type)
         text, cuts = squeezed(completion.text)
-        text = _STRUCK.sub(lambda struck: " " * len(struck[0]), text) if "~~" in text else text
+        text = neutral(text)
         verdict = self._judge(problem, gold, text, explanation)
         if verdict.reason in ("no_answer", "hedged") and not self.strict:
             plain = without_remarks(text)
