@@ -14,13 +14,14 @@ _TURN = (
     r"|melainkan|tetapi|mà(?: là)?|c['’]est|es (?:ist|sind))\b|,\s*(?:ale|ma|es|son|é|è|sono|a|das (?:ist|sind))\b"
     r"|\b(?:tatsächlich aber|in wirklichkeit(?: aber)?|actually|in fact|in reality|on second thoughts?|en réalité"
     r"|en realidad"
-    r"|na verdade|in realtà)\b|на самом деле|实际上|其实|実際(?:に)?は|(?<!\w)(?:а|но)(?!\w)|(?<!\w)(?:بل|وإنما|إنما)(?!\w)"
+    r"|na verdade|in realtà)\b|на самом деле|实际上|其实|実際(?:に)?は|(?<!\w)(?:а|но)(?!\w)"
+    r"|(?<!\w)(?:بل|وإنما|إنما)(?!\w)"
     r"|而是|应该是|應該是|(?<=[，,])是)"
 )
 _DENIED = Gated(
     r"(?:\bnot\b|n['’]t\b|\b(?:nicht|pas|no|não|non|niet|inte|nie|bukan|không|keine?)\b|(?<!\w)(?:не|ليس|ليست|لم)(?!\w)"
-    r"|不是|并非|並非|不等于|\b(?:at first (?:glance|sight)|auf den ersten blick|à première vue|a primera vista|à primeira vista"
-    r"|a prima vista)\b|на первый взгляд|乍一看|一见|一見)"
+    r"|不是|并非|並非|不等于|\b(?:at first (?:glance|sight)|auf den ersten blick|à première vue|a primera vista"
+    r"|à primeira vista|a prima vista)\b|на первый взгляд|乍一看|一见|一見)"
     rf"(?P<denied>[^.!?。\d\n$;:]{{0,40}}[$\d][^!?。\n:;]{{0,80}}?)\W{{0,3}}{_TURN}\s*"
     r"(?:(?:at|in|by|with|on|to|for|from|um|bei|mit|à|en|con|em|com)\s+)?",
     re.IGNORECASE,

@@ -230,7 +230,8 @@ _OTHER = (
 # A sentence or an aside that denies a value, and one that reports a value, which is called wrong after it.
 _DENIES = lazy_pattern(rf"\s*[(（]?\s*(?:(?:{_NOT})\s|不是|并非){_OTHER}", re.IGNORECASE)
 _DENIES_AFTER = lazy_pattern(
-    rf"\s*{_OTHER}[^\W\d_]{{0,8}}?(?:では(?:ありません|ない(?:です)?)|じゃ(?:ない(?:です)?|ありません)|[이가] (?:아닙니다|아니에요))[。.!！\s]*"
+    rf"\s*{_OTHER}[^\W\d_]{{0,8}}?(?:では(?:ありません|ない(?:です)?)|じゃ(?:ない(?:です)?|ありません)"
+    r"|[이가] (?:아닙니다|아니에요))[。.!！\s]*"
 )
 _REPORTS = lazy_pattern(
     rf"\s*[(（]?\s*(?:(?:{_WHO})\s(?:[^\W\d_]+,?\s){{0,3}}?(?:{_SAYS})\s"
