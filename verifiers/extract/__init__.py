@@ -15,7 +15,7 @@ from verifiers.extract.contrasts import may_contrast
 from verifiers.extract.denials import denied_after, replaced
 from verifiers.extract.echo import repeats_prompt
 from verifiers.extract.hedges import hedge, restated
-from verifiers.extract.operands import whole_expression
+from verifiers.extract.operands import closing_expression_of, whole_expression
 from verifiers.extract.retractions import instead, plain_tail, retracted
 from verifiers.extract.spans import Extraction, Span, after_thinking, closing_brace, ending
 from verifiers.extract.statement_words import STOP
@@ -128,7 +128,9 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
         expression = closing_expression(text, start, end) if found.source != "whole" else None
         if expression is not None:
             return Extraction(expression, "maths")
-        return whole_expression(text, stated(text, start, end, prompt) or with_unit(text, end, found), prompt)
+        found = whole_expression(text, stated(text, start, end, prompt) or with_unit(text, end, found), prompt)
+        closing = closing_expression_of(text, end, prompt) if found.span is None and found.source != "unsure" else None
+        return found if closing is None else Extraction(closing, "statement")
     if found.source == "negated" and prompt is not None:
         later = stated(text, start, end, prompt)
         if later is None or later.span is None or _UNCERTAIN.search(text, start, end):

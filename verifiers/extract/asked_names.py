@@ -76,7 +76,7 @@ _WINS = lazy_pattern(
     re.IGNORECASE,
 )
 _DID = lazy_pattern(
-    r"\s(?:did|does|is|was|has|had|can|will|wins|won|hat|ist|war)[\s.!*_]*", re.IGNORECASE
+    r"\s(?:did|does|is|was|has|had|can|will|wins|won|hat|ist|war|it is)[\s.!*_]*", re.IGNORECASE
 )  # "Ben did."
 _NOT = lazy_pattern(
     r"(?<!\w)(?:not|n['’]t|never|neither|nor|nicht|kein\w*|pas|no|não|non|niet|geen|inte|nie|не|değil|không|bukan"
@@ -120,8 +120,13 @@ def _at_the_end(text: str, clause: Span, matches: list[re.Match[str]], predicate
 
 
 def _in_chinese(text: str, clause: Span, rank: str, prompt: str) -> Span | None:
-    """Returns the name from the question that stands right before the asked superlative: 小红最高."""
+    """Returns the name from the question that stands beside the asked superlative: 小红最高, 最高的是小红."""
     found = set()
+    named = rf"{re.escape(rank)}的?(?:人|那个|同学)?是([\u4e00-\u9fff]{{1,3}})(?=[。.!！，,\s]|$)"
+    behind = re.search(named, text[slice(*clause)])
+    if behind is not None:
+        place = clause[0] + behind.start(1), clause[0] + behind.end(1)
+        return place if _is_named(behind[1], prompt) else None
     for match in re.finditer(re.escape(rank), text[slice(*clause)]):
         place = clause[0] + match.start()
         found |= {(place - size, place) for size in (3, 2) if _is_named(text[place - size : place], prompt)}
@@ -129,7 +134,7 @@ def _in_chinese(text: str, clause: Span, rank: str, prompt: str) -> Span | None:
 
 
 def _is_named(name: str, prompt: str) -> bool:
-    return name.isalpha() and name in prompt
+    return name.isalpha() and name in prompt and name[-1] not in "中里的个人"
 
 
 _RANKED_FIRST = lazy_pattern(r"谁(最[\u4e00-\u9fff])")

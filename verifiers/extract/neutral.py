@@ -14,6 +14,12 @@ _EXACTLY = Gated(
     r"|ani więcej,? ani mniej|niet meer en niet minder)(?![^\W\d_])|，?不多不少",
     re.IGNORECASE,
 )
+_REFUTED = Gated(
+    r"(?:(?:hence|so|thus|therefore|and),? )?(?:the|our|this|that) (?:supposition|assumption|hypothesis) (?:was|is"
+    r"|must be)"
+    r" (?:false|wrong|absurd|impossible|untenable),? (?:and|so) ",
+    re.IGNORECASE,
+)
 _ONLY = Gated(r"\b(?P<ne>n(?:e\s|['’]))[^\W\d_]+\s(?:(?:donc|alors|ainsi)\s)?(?P<que>(?:plus\s)?que\s)(?=\d|[^\W\d_]+)")
 # "Although some say 10, ...": not the writer's own doubt
 _CONCEDED = Gated(
@@ -30,7 +36,7 @@ def neutral(text: str) -> str:
     """Returns the text with such parts replaced by as many spaces."""
     if "~~" in text:
         text = _STRUCK.sub(_blank, text)
-    for pattern in (_EXACTLY, _CONCEDED):
+    for pattern in (_EXACTLY, _CONCEDED, _REFUTED):
         for found in pattern.finditer(text):
             text = _without(text, *found.span())
     for found in _ONLY.finditer(text):

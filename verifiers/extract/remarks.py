@@ -202,6 +202,15 @@ _OTHERWISE = lazy_pattern(
     r"(?:(?:if|had|wenn|hätten?|si|se|если|gdyby|als|om|eğer)\b[^.!?]{0,200}" + _WOULD + r"|如果[^。！？]{0,80}就)",
     re.IGNORECASE,
 )
+# "The 9 would only be right for a proportion."
+_ONLY_THEN = lazy_pattern(
+    r"[\s*_-]*(?:(?:the|an?|die|der|das|ein|eine|le|la|les|une?|el|los|una|os?|um|uma|il|lo"
+    r"|un)\s)?[$€£]?\d[\d.,/:]*[^.!?]{0,80}?"
+    + _WOULD
+    + r"[^.!?]{0,20}\b(?:only|nur|seulement|uniquement|que|sólo|solo|solamente|só|apenas|soltanto|только|alleen|bara"
+    r"|tylko)\b",
+    re.IGNORECASE,
+)
 _WARNING = lazy_pattern(rf"[\s*_-]*(?:{_CONFUSED})", re.IGNORECASE)
 _WHO = (
     r"someone|somebody|some|others|other|many|people|students|student|a (?:friend|student)|i|my \w+|jemand|manche"
@@ -292,7 +301,7 @@ _INSTEAD = lazy_pattern(
 )
 _NOT_THIS = lazy_pattern(
     r"(?:\s*[,;(—–]\s*(?:(?:and|but|und|et|mais|y|pero|e|mas|ma|и|а|en|och|i|a|ve)\s)?|\s(?:and|und|et|y|e|и|en|och"
-    r"|i)\s)"
+    r"|i)\s)(?:(?:вовсе|совсем|отнюдь|gar|certainly|definitely|surtout)\s)?"
     r"(?:not|nicht|keine?|non(?: pas)?|pas|no|não|niet|geen|inte|nie|ani|ni|nem|né|noch|не|ни|bukan"
     r"|neither)\s+(?:etwa\s|just\s)?"
     rf"{_DENIED}(?:,?\s(?:ni|nor|or|noch|oder|ou|o|nem|né|ani|ни"
@@ -369,6 +378,8 @@ def _before_remark(text: str, stop: int) -> int | None:
     given_up = _GIVEN_UP.match(text, begin, stop)
     if given_up and not _TURNS.search(text, given_up.end(), stop) and _of_other_values(text, given_up.end(), stop):
         return begin
+    if _ONLY_THEN.match(text, begin, stop) and not _names_value_before(text, begin, stop):
+        return begin
     if _OTHERWISE.match(text, begin, stop) and _of_other_values(text, begin, stop):
         return begin
     if _WARNING.match(text, begin, stop) and _of_other_values(text, begin, stop, unnamed=True):
@@ -376,6 +387,11 @@ def _before_remark(text: str, stop: int) -> int | None:
     if _denies_another(text, begin, stop):
         return begin
     return _checked_from(text, begin, stop)
+
+
+def _names_value_before(text: str, begin: int, end: int) -> bool:
+    near = text[max(0, begin - _NEAR) : begin]
+    return any(_names(near, name) for name in _NUMBERS.findall(text, begin, end))
 
 
 def _is_of_something_else(text: str, begin: int, end: int) -> bool:

@@ -36,6 +36,17 @@ _SELF = Gated(
         r"|\bi give up\b|\bi stand corrected\b"
         r"|\b(?:i|we)(?:['’]ve| have| had)? (?:just )?(?:forgot(?:ten)?|missed|overlooked|neglected|omitted|left out"
         r"|(?:over|double|under)-?counted)\b|\bthis (?:over|double|under)-?counts\b",
+        # the writer mixed things up
+        r"\bi(?:['’]ve| have| had)? (?:swapped|mixed (?:up|them|it)|reversed|mixed|(?:had|got) (?:it|them"
+        r"|that) (?:backwards?"
+        r"|the wrong way))|\bich habe (?:\w+ ){0,4}(?:vertauscht|verwechselt)|\bje me suis (?:trompée?|emmêlée?)"
+        r"|\bj['’]ai "
+        r"(?:tout )?(?:inversé|confondu)\b|\b(?:lo|las|los) he puesto al revés|\bme he (?:liado|confundido|equivocado)"
+        r"|\bme equivoqué|\bmi sono (?:sbagliat|confus)|\bho (?:invertito|confuso|scambiato)\b|\bme enganei"
+        r"|\b(?:eu )?(?:troquei"
+        r"|inverti)\b|(?<!\w)я? ?(?:перепутал|ошибся|ошиблась)|\b(?:pomyliłem|pomyliłam|zamieniłem)\b|我(?:搞|弄|算|看"
+        r"|写)(?:错|反)"
+        r"|(?:逆|勘違い)(?:でした|していました)|\bkarıştırdım\b|\bik heb (?:\w+ ){0,3}(?:verwisseld|omgedraaid)",
         # the value needs more work
         r"\b(?:this|it|that) (?:must|has to|needs to|should|still has to) (?:then |now |still )?be (?:multiplied"
         r"|doubled|halved"

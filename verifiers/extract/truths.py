@@ -111,7 +111,7 @@ _FUNCTION = frozenset(
     " och det den som kan har är inte aldrig inget ingen alltså"
     " jest są może mogą nie ani więc zatem czyli żaden żadna żadną żadnym"
     " değil bir vậy nên không phải là jadi maka bukan tidak adalah ليس ليست لا إذن هو هي نہیں नहीं है हैं अतः इसलिए"
-    " it's they're that's he's she's"
+    " bien it's they're that's he's she's"
     " lässt sich rest gehört gehören zählt belongs belong count counts remainder without ohne appartient"
     " воно вона він вони може можуть ніколи отже тому".split()
 )
@@ -159,6 +159,11 @@ _AND_SO = lazy_pattern(
 _EXACTLY = lazy_pattern(
     r"\b(?:ohne rest|without (?:a |any )?remainder|sans reste|sin resto|sem resto|senza resto|zonder rest|bez reszty"
     r"|exactly|evenly)\b|без остатка",
+    re.IGNORECASE,
+)
+_BASED_ON = lazy_pattern(  # "D'après le théorème de Pythagore, ..."
+    r"^\W*(?:d['’]après|selon|nach|laut|gemäß|by|according to|per|según|pelo|pela|secondo|per il|volgens|по|według)\s"
+    r"[^,;:.]{1,80},\s",
     re.IGNORECASE,
 )
 _ELLIPTIC = lazy_pattern(
@@ -228,7 +233,7 @@ def _meaning_of(text: str, sentence: Span, asked: str, language: str) -> str:
     if possible:
         return possible
     part, whole = text[slice(*clause)], text[slice(*sentence)]
-    part = _EXACTLY.sub(" ", part)
+    part = _EXACTLY.sub(" ", _BASED_ON.sub(" ", part, count=1))
     for opposite, word in _OPPOSITES.items():
         if re.search(rf"(?<![^\W\d_]){word}", asked, re.IGNORECASE) and opposite in part.lower():
             part = "not " + re.sub(rf"{opposite}[^\W\d_]*", word, part, flags=re.IGNORECASE)

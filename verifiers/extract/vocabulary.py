@@ -112,7 +112,8 @@ unique seule juste final correct bon exact définitive définitif deux trois qua
 mètre centimètres kilomètres km cm kg litres euros heures heure minutes jours ans pommes personnes enfants élèves
 vérification vérifie vérifié vérifiée confirme confirmé satisfait satisfont condition conditions facilement prévu
 prévue attendue entier achève termine démonstration preuve signifie déduit conclusion mille cent remplit option lettre
-choix j'espère clair tiers quart quarts cinquièmes demi moitié
+choix j'espère clair représente représentent constitue constituent équivaut correspond correspondent
+tiers quart quarts cinquièmes demi moitié
 """
 
 _SPANISH = """
@@ -272,7 +273,8 @@ HARMLESS = Gated(
     r"|(?:it|this|that|the answer) (?:isn't|is not|can't be|cannot be|wasn't) §"
     r"|(?:the|any) (?:claim|statement|idea|assertion) that (?:it|the answer) is § is (?:false|wrong"
     r"|incorrect|a mistake)"
-    r"|a common (?:mistake|error|pitfall) (?:is|would be) (?=[^¤]*$)[^¤.!?\n]*|it (?:isn't|is not) (?:hard"
+    r"|an? (?:common|frequent|typical|usual|popular|classic|widespread) (?:mistake|error|pitfall|slip|trap) (?:is"
+    r"|would be) (?=[^¤]*$)[^¤.!?\n]*|it (?:isn't|is not) (?:hard"
     r"|difficult)|does (?:that|this) make sense"
     r"|whatever (?:others|people|you) (?:may )?say|as claimed|one could also write(?: it as)?"
     r"|(?:which )?we (?:may|can) (?:also |then )?(?:re)?write|(?:may|can) (?:also )?be (?:re)?written"
@@ -389,7 +391,8 @@ _JAPANESE = """
 結局 合計 全部で 全体で 求める 求めた 求められた 正しい 唯一の ちょうど 必ず 答え 答えは 解答 正解 解 結果 値 数 個数
 総数 和 差 積 商 余り 平均 確率 面積 体積 周の長さ 長さ 幅 高さ 半径 直径 距離 速さ 速度 時間 値段 代金 金額 利益 角度
 方程式 関数 集合 割合 通り 方法 は が を に の で と も から より まで である です だ となる となります になる
-になります なので であり であるから ます した して します いる いる。 あります ある 等しい 得る 得られる 得られます
+になります なので であり であるから ます した して します いる いる。 あります ある とき のとき 最大値 最小値
+等しい 得る 得られる 得られます
 求まる 残る 残ります 残り わかる わかります 分かります 個 人 円 本 枚 匹 台 冊 回 日 年 歳 分 秒 メートル センチ りんご
 生徒 選択肢 択肢 分の パーセント 万 億 換算 言い換えると 検算 確認 確かめ 条件 満たす 満たします すべて 全て この その
 これ それ 問題 れる られる

@@ -681,7 +681,8 @@ _DECIMAL_COMMA = lazy_pattern(
     re.ASCII,
 )
 _ASSIGNED_COMMA = lazy_pattern(
-    r"([\s$]*(?:\\?[A-Za-zα-ω]{1,6}(?:_\w)?)\s*[=≈]\s*[-+−]?\d{1,9})(?:\{,\}|,)(\d\d?|\d{4,9})(?![\d,])(\s?[^,;]{0,30})",
+    r"([\s$]*(?:\\?[A-Za-zα-ω]{1,6}(?:_\w)?)\s*[=≈]\s*[-+−]?\d{1,9})(?:\{,\}|,)(\d\d?"
+    r"|\d{4,9})(?![\d,])(\s?[^,;]{0,30})",
     re.ASCII,
 )
 _MONEY = lazy_pattern(r"[\s~{]*(?:\\text\{\s?)?(?:[€£₹₽₺%]|\\%|EUR|[Ee]uros?\b|PLN|zł)")
@@ -710,7 +711,9 @@ _ORDINAL = lazy_pattern(r"\d(?:st|nd|rd|th)\s+[a-z]{2}")
 _TURNING = lazy_pattern(
     r"\b(?:not|no|never|without|less|more|greater|larger|bigger|smaller|higher|lower|exceed\w*|within|fewer|least"
     r"|most|over|under|below|above|minus|negative|half|twice"
-    r"|either|or|except|but|cannot|wrong|incorrect|between|and|square|squared|cube|root|double|triple|times"
+    r"|either|or|except|but|cannot|wrong|incorrect|between|and|squared|cube|root"
+    r"|square(?! (?:units?|(?:centi|milli|kilo|deci)?met(?:er|re)s?|inch(?:es)?|feet|foot|yards?|miles?|[ckm]?m)\b)"
+    r"|double|triple|times"
     r"|multiple|factor|divisor|divisible|power|successor|predecessor"
     r"|far|unlikely|likely|depends?|starts?|begins?|ends?|digits?|mentions?|appears?|such|example|question|problem"
     r"|see|try|give|gave)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])",
