@@ -10,7 +10,7 @@ from verifiers.extract.announcements import PRAISE, announced, without_aside
 from verifiers.extract.blanks import original, squeezed
 from verifiers.extract.boxes import boxed
 from verifiers.extract.choices import chosen
-from verifiers.extract.conclusions import closing_expression, sole_value, turned, unannounced
+from verifiers.extract.conclusions import altered, closing_expression, sole_value, turned, unannounced
 from verifiers.extract.contrasts import may_contrast
 from verifiers.extract.denials import denied_after, replaced
 from verifiers.extract.echo import repeats_prompt
@@ -130,7 +130,9 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
             return Extraction(expression, "maths")
         found = whole_expression(text, stated(text, start, end, prompt) or with_unit(text, end, found), prompt)
         closing = closing_expression_of(text, end, prompt) if found.span is None and found.source != "unsure" else None
-        return found if closing is None else Extraction(closing, "statement")
+        if closing is None or altered(text, (start, end), closing, placed=True, question=prompt):
+            return found
+        return Extraction(closing, "statement")
     if found.source == "negated" and prompt is not None:
         later = stated(text, start, end, prompt)
         if later is None or later.span is None or _UNCERTAIN.search(text, start, end):

@@ -125,8 +125,8 @@ def _in_chinese(text: str, clause: Span, rank: str, prompt: str) -> Span | None:
     named = rf"{re.escape(rank)}的?(?:人|那个|同学)?是([\u4e00-\u9fff]{{1,3}})(?=[。.!！，,\s]|$)"
     behind = re.search(named, text[slice(*clause)])
     if behind is not None:
-        place = clause[0] + behind.start(1), clause[0] + behind.end(1)
-        return place if _is_named(behind[1], prompt) else None
+        span = clause[0] + behind.start(1), clause[0] + behind.end(1)
+        return span if _is_named(behind[1], prompt) else None
     for match in re.finditer(re.escape(rank), text[slice(*clause)]):
         place = clause[0] + match.start()
         found |= {(place - size, place) for size in (3, 2) if _is_named(text[place - size : place], prompt)}
@@ -322,15 +322,8 @@ def asked_name(text: str, clause: Span, prompt: str, *, concluded: bool) -> Span
         return None
     part = text[slice(*clause)]
     only = len({match[0] for match in found}) == 1
-    if only and not choice.worded:
-        other_ranks = [rank for rank in _RANKED.findall(part) if rank.lower() not in choice.ranks]
-        ranked = (
-            bool(choice.ranks) and not other_ranks and choice.ranks <= {word.lower() for word in _WORD.findall(part)}
-        )
-        nobody = _NOBODY.fullmatch(text, clause[0], found[0].start())
-        beaten = nobody is not None and any(nobody["more"].lower()[:4] == word[:4] for word in choice.predicate)
-        if (ranked and not _BESIDES.search(part)) or (beaten and not text[found[0].end() : clause[1]].strip(" .!*_")):
-            return found[0].span()
+    if only and not choice.worded and _has_the_rank(text, clause, found[0], choice):
+        return found[0].span()
     if only and not (
         _NOT.search(part) if choice.worded else _RANKED.search(part) or _BESIDES.search(THAT_IS.sub(" ", part))
     ):
@@ -385,6 +378,19 @@ def without_denied_names(text: str, sentence: Span, prompt: str) -> str:
         if known or (name[0].isupper() and re.search(rf"\b{name}\b", prompt)):
             text = f"{text[: found.start()]}{' ' * len(found[0])}{text[found.end() :]}"
     return text
+
+
+def _has_the_rank(text: str, clause: Span, name: re.Match[str], choice: _Choice) -> bool:
+    """Returns whether a clause gives a name the asked rank ("Dora is second") or says that nobody has more of it."""
+    part = text[slice(*clause)]
+    if choice.ranks:
+        others = [rank for rank in _RANKED.findall(part) if rank.lower() not in choice.ranks]
+        said = {word.lower() for word in _WORD.findall(part)}
+        return not others and choice.ranks <= said and not _BESIDES.search(part)
+    nobody = _NOBODY.fullmatch(text, clause[0], name.start())
+    if nobody is None or text[name.end() : clause[1]].strip(" .!*_"):
+        return False
+    return any(nobody["more"].lower()[:4] == word[:4] for word in choice.predicate)
 
 
 def opening_name(text: str, sentence: Span, prompt: str) -> Span | None:

@@ -37,10 +37,10 @@ def neutral(text: str) -> str:
     if "~~" in text:
         text = _STRUCK.sub(_blank, text)
     for pattern in (_EXACTLY, _CONCEDED, _REFUTED):
-        for found in pattern.finditer(text):
-            text = _without(text, *found.span())
-    for found in _ONLY.finditer(text):
-        text = _without(_without(text, *found.span("ne")), *found.span("que"))
+        for match in pattern.finditer(text):
+            text = _without(text, *match.span())
+    for match in _ONLY.finditer(text):
+        text = _without(_without(text, *match.span("ne")), *match.span("que"))
     return text
 
 

@@ -574,7 +574,7 @@ def _opening(
     if not 1 < len(sentences) <= _MOST_EXPLAINING:
         return None
     rest = text[sentences[1][0] : sentences[-1][1]]
-    if CORRECTION.search(rest) or FRAMES.search(rest) or "?" in rest or SO.search(rest):
+    if CORRECTION.search(rest) or FRAMES.search(rest) or "?" in rest or SO.search(rest) or _POINTS_BACK.match(rest):
         return None
     bare = _BOUNDED.sub(" ", rest)
     if OPPOSED.search(bare) or objection(bare, language) or unsure(bare) or reports(bare, NOTHING):
@@ -600,6 +600,11 @@ def _opening(
     return None
 
 
+_POINTS_BACK = lazy_pattern(  # "9. That is the number that ran away."
+    r"\W*(?:this|that|it|das|dies|c['’]|ce|cela|eso|esto|es|isso|isto|é|questo|ciò|è|dat|dit|det|to|это)(?![^\W\d_])|这"
+    r"|那|これ|それ",
+    re.IGNORECASE,
+)
 _LISTS = lazy_pattern(r"\d{1,9}\.")
 
 
