@@ -44,8 +44,8 @@ def neutral(text: str) -> str:
     return text
 
 
-def _blank(found: re.Match[str]) -> str:
-    return " " * len(found[0])
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
 
 
 def _without(text: str, start: int, end: int) -> str:

@@ -40,7 +40,8 @@ _BASES = {
     "pl": "zero jeden/jedna/jedno/jedną dwa/dwie trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście"
     " dwanaście trzynaście czternaście piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście dwadzieścia"
     " trzydzieści czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt dziewięćdziesiąt sto tysiąc",
-    "ru": "ноль один/одна/одно/одну два/две три четыре пять шесть семь восемь девять десять одиннадцать двенадцать"
+    "ru": "ноль/нулю один/одна/одно/одну/одному два/две/двум три/трём/трем"
+    " четыре/четырём/четырем пять шесть семь восемь девять десять одиннадцать двенадцать"
     " тринадцать четырнадцать пятнадцать шестнадцать семнадцать восемнадцать девятнадцать двадцать тридцать сорок"
     " пятьдесят шестьдесят семьдесят восемьдесят девяносто сто тысяча",
     "uk": "нуль один/одна/одне/одну два/дві три чотири п'ять шість сім вісім дев'ять десять одинадцять дванадцять"

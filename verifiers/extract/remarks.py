@@ -7,6 +7,7 @@ import re
 
 from verifiers.extract.asked import shared_with
 from verifiers.extract.gates import Gated
+from verifiers.extract.retractions import MISTAKES
 from verifiers.extract.spans import ending
 from verifiers.extract.statement_words import REPORTS
 from verifiers.lazy_pattern import lazy_pattern
@@ -44,6 +45,13 @@ _OFFER = lazy_pattern(
     r"|(?:よければ|必要なら|ご希望)|더 궁금|다른 질문|질문이 있|원하(?:시?면|신다면)|هل (?:تريد|ترغب|لديك)|(?:إذا"
     r"|إن) (?:كان لديك|أرد|شئت|رغبت)"
     r"|אם תרצ|اگر (?:بخواه|مایل|سوال)|क्या आप|(?:अगर|यदि) (?:आपको|आप|तुम)|(?:अगर|यदि) चाहें)",
+    re.IGNORECASE,
+)
+# An offer to show something may contain numbers: "If you like, I can draw it with 5 posts."
+_SHOWING = lazy_pattern(
+    r"\b(?:draw|show|explain|walk (?:you )?through|sketch|zeichne|zeige|erkläre|rechne|montre|explique|dessine|muestro"
+    r"|explico|dibujo|mostro|desenho|spiego|disegno|laten zien|leg uit|teken|visar|ritar|pokażę|narysuję|wyjaśnię)\b"
+    r"|покажу|объясню|нарисую|画|解释|演示|説明|描き|보여|그려",
     re.IGNORECASE,
 )
 # If an offer contains one of these words, it doubts the answer and is kept.
@@ -366,7 +374,8 @@ def _before_remark(text: str, stop: int) -> int | None:
     if begin <= low or not text[:begin].strip():
         return None
     if _OFFER.match(text, begin, stop) and not _DOUBTS.search(text, begin, stop):
-        return begin if text[stop - 1] in "?？؟" or not _NUMBERS.search(text, begin, stop) else None
+        shown = text[stop - 1] in "?？؟" or _SHOWING.search(text, begin, stop) or not _NUMBERS.search(text, begin, stop)
+        return begin if shown else None
     if (
         _EXCLAIMS.fullmatch(text, begin, stop)
         or _AGREES.fullmatch(text, begin, stop)
@@ -377,6 +386,8 @@ def _before_remark(text: str, stop: int) -> int | None:
         return begin
     given_up = _GIVEN_UP.match(text, begin, stop)
     if given_up and not _TURNS.search(text, given_up.end(), stop) and _of_other_values(text, given_up.end(), stop):
+        return begin
+    if MISTAKES.match(text, begin, stop) and not _names_value_before(text, begin, stop):
         return begin
     if _ONLY_THEN.match(text, begin, stop) and not _names_value_before(text, begin, stop):
         return begin

@@ -243,14 +243,16 @@ def instead(text: str, position: int, end: int) -> list[Span]:
 def _of_mistakes(text: str, position: int, offered: re.Match[str]) -> bool:
     """Returns whether the sentence only names mistakes ("Common mistake: reporting 9 or 324") and offers no value."""
     sentence = re.split(r"[.!?。\n]", text[max(position, offered.start() - 120) : offered.start()])[-1]
-    return _MISTAKES.match(sentence) is not None and _OR.match(offered[0]) is not None
+    return MISTAKES.match(sentence) is not None and _OR.match(offered[0]) is not None
 
 
-_MISTAKES = lazy_pattern(
-    r"\W*(?:an? |the |(?:some |other )?)?(?:common|typical|frequent|usual|häufige?r?|typische?r?)"
-    r" (?:mistakes?|errors?|pitfalls?|fehler)\b|\W*(?:erreurs? (?:fréquente|courante|classique)s?"
+MISTAKES = lazy_pattern(
+    r"\W*(?:an? |the |ein(?:e)? |der |die |(?:some |other )?)?(?:common|typical|frequent|usual|häufige?r?|typische?r?"
+    r"|beliebte?r?)"
+    r" (?:mistakes?|errors?|pitfalls?|slips?|traps?|fehler|patzer|irrtum|falle)\b|\W*(?:(?:une |l['’]|el |la |un |uno "
+    r"|o |um |lo )?(?:erreurs? (?:fréquente|courante|classique)s?"
     r"|error(?:es)? (?:común|comunes|frecuentes?|típicos?)"
-    r"|erros? comu(?:m|ns)|error[ei] (?:comun[ei]|frequent[ei]))\b",
+    r"|erros? comu(?:m|ns)|error[ei] (?:comun[ei]|frequent[ei])))\b",
     re.IGNORECASE,
 )
 _OR = lazy_pattern(r"(?:or|oder|ou|o)\b", re.IGNORECASE)

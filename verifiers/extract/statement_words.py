@@ -46,7 +46,8 @@ COURTESY = lazy_pattern(
     re.IGNORECASE,
 )
 CHECK = lazy_pattern(
-    r"(?:as a |for a |by way of |a |the |quick |sanity |to |we can |one can |let['’]s |let us |let me |just to "
+    r"(?:as a |for a |by way of |a |the |on |nous |wir |we |man |si |quick |sanity |to |we can |one can |let['’]s "
+    r"|let us |let me |just to "
     r"|self-|zur |als |en |per |come |para |pour "
     r"|ter |för |na |dla |经过?|經過?)*"
     r"(?:(?:double-|re)?check\w*|verif\w+|proof|probe|kontroll\w*|controle\w*|controll\w*|gegenprobe|überprüf\w+"

@@ -111,7 +111,7 @@ _FUNCTION = frozenset(
     " och det den som kan har är inte aldrig inget ingen alltså"
     " jest są może mogą nie ani więc zatem czyli żaden żadna żadną żadnym"
     " değil bir vậy nên không phải là jadi maka bukan tidak adalah ليس ليست لا إذن هو هي نہیں नहीं है हैं अतः इसलिए"
-    " bien it's they're that's he's she's"
+    " mıdır midir mudur müdür bien it's they're that's he's she's"
     " lässt sich rest gehört gehören zählt belongs belong count counts remainder without ohne appartient"
     " воно вона він вони може можуть ніколи отже тому".split()
 )
@@ -136,7 +136,8 @@ _POSSIBLE = lazy_pattern(
     r"\W*(?:(?:so|thus|therefore|hence|then|also|donc|así que|luego|quindi|portanto|итак|значит),?\s)?"
     r"(?:(?P<none>no such|keine? solche[srn]?|aucun(?:e)? tel(?:le)?|ning[uú]na? tal|nessun(?:a|o)? tale)\s[^\W\d_]+"
     r"|(?:such an?|this|that|so eine?|(?:eine? )?solche[srn]?|une? tel(?:le)?|tal|ese|este|tale?|questo"
-    r"|такой|такая|такое)\s[^\W\d_]+|it|that|this|es|das|c['’]|cela|ça|eso|esto|isso|ciò|это|so etwas)\s?"
+    r"|такой|такая|такое)\s[^\W\d_]+|it|that|this|es|das|c['’]|cela|ça|eso|esto|isso|ciò|это|so etwas|(?=impossible"
+    r"|unmöglich|imposible|impossível|impossibile))\s?"
     r"(?:(?:therefore|indeed|clearly|simply|really|just|also|daher|somit|doch|donc|bien|pues|quindi|tak)\s)?"
     r"(?P<not>(?:can|could|do|does|is|wo|would)(?:n['’]t| not|not)\s|can['’]t\s|cannot\s|will never\s|can never\s"
     r"|n['’]|no\s|não\s|non\s|не\s)?"
@@ -145,10 +146,29 @@ _POSSIBLE = lazy_pattern(
     r"(?:be\s)?(?:exists?|drawn|built|made|constructed|formed|done|achieved|work(?:s|ed)?(?: out)?|happen|possible"
     r"|existiert|möglich|machbar|gibt es|geht|existe|existent|posible|possível|possibile|esiste|существует|возможно"
     r"|se puede(?: hacer| construir)?|(?P<impossible>impossible|unmöglich|imposible|impossível|impossibile|невозможно))"
-    r"(?P<later>\s(?:nicht|pas))?(?:\s(?:at all|after all|without (?:any )?(?:trouble|problem\w*|difficulty)|here|hier"
+    r"(?P<later>\s(?:nicht|pas))?(?:,?\s(?:at all|after all|without (?:any )?(?:trouble|problem\w*|difficulty)"
+    r"|therefore"
+    r"|donc|par conséquent|also|folglich|por tanto|here|hier"
     r"|problemlos|sans problème|sin problemas?))?[\s.!*_]*",
     re.IGNORECASE,
 )
+# Questions for yes or no in Chinese, Japanese and Korean, their predicates, and how a sentence denies or states these.
+_EASTERN = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_ASKS_EASTERN = lazy_pattern(
+    r"(?:は|が)(?P<noun>[^はが、。？?]{1,14}?)(?:ですか|でしょうか|であるか)[。？?]?\s*$"
+    r"|(?:は|が|で|に|を)(?P<verb>[^はがでにを、。？?]{1,12}?)ますか[。？?]?\s*$"
+    r"|(?:能|可以)(?P<able>[^，。？?吗]{1,14}?)吗[？?]?\s*$|是(?P<is>[^，。？?吗是]{1,12}?)吗[？?]?\s*$"
+    r"|(?:은|는|이|가)\s(?P<korean>[^.?？]{1,14}?)(?:입니까|인가요?|이에요|예요|일까요)[.?？]?\s*$"
+)
+_OPEN_EASTERN = lazy_pattern(r"[?？]|[谁哪几]|什么|多少|还是|何|いくつ|どれ|どちら|誰|か、|몇|무엇|누구|어느|아니면")
+_IF_EASTERN = lazy_pattern(r"如果|假如|若|要是|もし|なら|れば|たら|만약|[다라]면|かも|可能|아마|と思|[言说]|라고")
+_EASTERN_FORMS = {
+    "noun": (r"P(?:では|じゃ)(?:ありません|な[いく])", r"P(?:です|である|だ|となります|になります)?[。!！.\s]*$"),
+    "verb": (r"P(?:ません|ない)", r"P(?:ます|る)[。!！.\s]*$"),
+    "able": (r"(?:不能|无法|不可以|没法)P", r"(?<!不)(?:能|可以)P"),
+    "is": (r"(?:不是|并非|并不是|不属于)[^，。]{0,4}P", r"(?<![不非])是(?:一个|个)?P"),
+    "korean": (r"P(?:이|가|은|는)?\s?(?:아닙니다|아니에요|아니다|아니므로)", r"P(?:입니다|이다|이에요|예요)[.!\s]*$"),
+}
 # "It is 7 · 13 and is therefore not prime.": the rest is the statement
 _AND_SO = lazy_pattern(
     r"(?<![^\W\d_])(?:and|und|et|y|e|en)\s(?P<rest>(?:is|are|ist|sind|est|sont|es|son|é|são|è|sono"
@@ -202,6 +222,8 @@ def said_truth(text: str, start: int, end: int, prompt: str) -> Extraction | Non
 def asks_for_truth(prompt: str) -> bool:
     """Returns whether a question asks for yes or no."""
     asked = question_of(prompt)
+    if _EASTERN.search(asked):
+        return _ASKS_EASTERN.search(asked) is not None and _OPEN_EASTERN.search(asked.rstrip("?？ ")) is None
     return _ASKS.match(asked) is not None and _ALTERNATIVES.search(_ASKS.sub(" ", asked, count=1)) is None
 
 
@@ -228,6 +250,8 @@ def _stated(text: str, start: int, end: int, prompt: str) -> Extraction | None:
 def _meaning_of(text: str, sentence: Span, asked: str, language: str) -> str:
     """Returns "yes" or "no" if a sentence states or denies what is asked and says nothing else, or ""."""
     tail = _AND_SO.search(text, *sentence)
+    if _EASTERN.search(asked):
+        return _in_eastern_words(text[slice(*sentence)], asked)
     clause, concluded = ((tail.start("rest"), sentence[1]), True) if tail else main_clause(text, sentence, language)
     possible = _possible(text, clause, sentence, asked)
     if possible:
@@ -259,6 +283,18 @@ def _meaning_of(text: str, sentence: Span, asked: str, language: str) -> str:
     if opposed(bare, language) or reports(whole, NOTHING) or supposes(whole):
         return ""
     return "no" if negations else "yes"
+
+
+def _in_eastern_words(sentence: str, asked: str) -> str:
+    """Returns "yes" or "no" if a Chinese, Japanese or Korean sentence states or denies what is asked, or ""."""
+    found = _ASKS_EASTERN.search(asked)
+    if found is None or _OPEN_EASTERN.search(sentence) or _IF_EASTERN.search(sentence):
+        return ""
+    name, predicate = next((name, text) for name, text in found.groupdict().items() if text)
+    denied, stated = (
+        re.search(form.replace("P", re.escape(predicate.strip())), sentence) for form in _EASTERN_FORMS[name]
+    )
+    return "no" if denied else "yes" if stated else ""
 
 
 def _possible(text: str, clause: Span, sentence: Span, asked: str) -> str:
