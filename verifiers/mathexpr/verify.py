@@ -120,7 +120,7 @@ class MathVerifier:
         GoldError: (when called) the problem has no gold, or one that can't be understood.
     """
 
-    version = "12"
+    version = "13"
 
     def __init__(
         self,
@@ -152,8 +152,7 @@ class MathVerifier:
         gold = self.gold(problem)
         if len(completion.text) > MAX_CHARS:
             return Verdict(0.0, "too_long", f"completion of {len(completion.text)} characters", gold_type=gold.type)
-        text, cuts = squeezed(completion.text)
-        text = neutral(text)
+        text, cuts = squeezed(neutral(completion.text))
         verdict = self._judge(problem, gold, text, explanation)
         if verdict.reason in ("no_answer", "hedged") and not self.strict:
             plain = without_remarks(text)
