@@ -317,6 +317,11 @@ _NOT_THIS = lazy_pattern(
     r"[\s.!*_)]*",
     re.IGNORECASE,
 )
+_NEGATIONS = (  # one of these is in every match of the patterns, and a substring search is far quicker
+    " not ", " nicht ", " kein", " non ", " pas ", " no ", " não ", " niet ", " geen ", " inte ", " nie ", " ani ",
+    " ni ", " nem ", " né ", " noch ", " не ", " ни ", " bukan ", " neither ", " değil", "(not ", "(nicht ", "(no ",
+    "(non ", "(pas ", "(não ", "(не ", "(niet ", "(nie ",
+)  # fmt: skip
 _NOT_THIS_AFTER = lazy_pattern(
     rf",?\s(?:ve\s|ama\s)?{_DENIED.replace('{0,3}(?:', '{0,3}?(?:')}\s(?:değil(?:dir)?)[\s.!*_]*", re.IGNORECASE
 )
@@ -351,12 +356,12 @@ def _before_remark(text: str, stop: int) -> int | None:
         stated = text[_after_stop(text, low, instead.start()) : instead.start()]
         if _NUMBERS.search(stated) and not _names(stated, instead["value"]):
             return instead.start()
-    begun = _after_stop(text, low, stop - 1)
-    for pattern in (_NOT_THIS, _NOT_THIS_AFTER):
-        denied = next((found for found in pattern.finditer(text, begun, stop) if found.end() == stop), None)
-        if denied is not None and _NUMBERS.search(text, begun, denied.start()):
-            names = _names(text[begun : denied.start()], denied["value"])
-            return None if names else denied.start()
+    begin = _after_stop(text, low, stop - 1)
+    sentence = text[begin:stop].lower()
+    for pattern in (_NOT_THIS, _NOT_THIS_AFTER) if any(map(sentence.__contains__, _NEGATIONS)) else ():
+        denied = next((found for found in pattern.finditer(text, begin, stop) if found.end() == stop), None)
+        if denied is not None and _NUMBERS.search(text, begin, denied.start()):
+            return None if _names(text[begin : denied.start()], denied["value"]) else denied.start()
     closing = stop - 1 if text[stop - 1] in ")）" else stop - 2
     if text[closing] in ")）":
         opening = max(text.rfind("(", low, stop), text.rfind("（", low, stop))
@@ -370,7 +375,6 @@ def _before_remark(text: str, stop: int) -> int | None:
             or (_CONFIRMING.fullmatch(text, opening, stop) and not _OBJECTION.search(text, opening, stop))
         ):
             return opening
-    begin = _after_stop(text, low, stop - 1)
     if begin <= low or not text[:begin].strip():
         return None
     if _OFFER.match(text, begin, stop) and not _DOUBTS.search(text, begin, stop):

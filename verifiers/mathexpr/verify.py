@@ -26,7 +26,7 @@ from verifiers.extract import (
 )
 from verifiers.extract.claims import claimed
 from verifiers.extract.enumerations import enumerated
-from verifiers.extract.neutral import neutral
+from verifiers.extract.neutral import neutral, without_struck
 from verifiers.extract.numerals import language_of
 from verifiers.extract.operands import total_of
 from verifiers.extract.overruling import final_claims, is_claim
@@ -152,7 +152,7 @@ class MathVerifier:
         gold = self.gold(problem)
         if len(completion.text) > MAX_CHARS:
             return Verdict(0.0, "too_long", f"completion of {len(completion.text)} characters", gold_type=gold.type)
-        text, cuts = squeezed(neutral(completion.text))
+        text, cuts = squeezed(without_struck(completion.text))
         verdict = self._judge(problem, gold, text, explanation)
         if verdict.reason in ("no_answer", "hedged") and not self.strict:
             plain = without_remarks(text)
@@ -160,8 +160,9 @@ class MathVerifier:
             verdict = other or self._counting(problem, gold, plain, explanation) or verdict
         if verdict.reason in ("no_answer", "hedged") and not self.strict:
             low = max(0, len(text) - _WORDED)
-            digits = in_digits(text, low, len(text), language_of(f"{problem.prompt[-_WORDED:]} {text[low:]}"))
-            other = self._judge(problem, gold, digits, explanation) if digits != text else verdict
+            language = language_of(f"{problem.prompt[-_WORDED:]} {text[low:]}")
+            plain = in_digits(neutral(text), low, len(text), language)
+            other = self._judge(problem, gold, plain, explanation) if plain != text else verdict
             verdict = other if other.score == 1.0 or verdict.detail == "nothing" else verdict
         return replace(verdict, span=original(verdict.span, cuts)) if cuts and verdict.span is not None else verdict
 
