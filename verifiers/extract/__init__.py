@@ -15,7 +15,7 @@ from verifiers.extract.contrasts import may_contrast
 from verifiers.extract.denials import denied_after, replaced
 from verifiers.extract.echo import repeats_prompt
 from verifiers.extract.hedges import hedge, restated
-from verifiers.extract.operands import closing_expression_of, whole_expression
+from verifiers.extract.operands import final_expression, whole_expression
 from verifiers.extract.retractions import instead, plain_tail, retracted
 from verifiers.extract.spans import Extraction, Span, after_thinking, closing_brace, ending
 from verifiers.extract.statement_words import STOP
@@ -129,7 +129,7 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
         if expression is not None:
             return Extraction(expression, "maths")
         found = whole_expression(text, stated(text, start, end, prompt) or with_unit(text, end, found), prompt)
-        closing = closing_expression_of(text, end, prompt) if found.span is None and found.source != "unsure" else None
+        closing = final_expression(text, end, prompt) if found.span is None and found.source != "unsure" else None
         if closing is None or altered(text, (start, end), closing, placed=True, question=prompt):
             return found
         return Extraction(closing, "statement")

@@ -45,6 +45,13 @@ _FACTOR = (
 )
 _EXPRESSION = lazy_pattern(rf"(?<![\w.^$\\{{])(?:[-−]\s?)?(?:{_FACTOR})(?:\s?[-−+]\s?(?:{_FACTOR})){{1,6}}")
 _UNKNOWN = lazy_pattern(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z'’])")
+_LED = 24  # characters
+_GIVES = lazy_pattern(
+    r"\b(?:is|are|be|equals?|into|gives?|get|have|becomes?|obtain|simplif(?:y|ies) to|(?:down|out) to|leaves?|yields?"
+    r"|ist|ergibt|wird|lautet|zu|erhält|est|donne|devient|vaut|obtient|es|da|queda|resulta|é|dá|fica|è|diventa|dà|jest|daje)\s+$"
+    r"|(?:равно|получаем|получится|это|—|–|是|为|得到|は|が)\s*$",
+    re.IGNORECASE,
+)
 
 
 def whole_expression(text: str, extraction: Extraction, prompt: str) -> Extraction:
@@ -62,7 +69,7 @@ def whole_expression(text: str, extraction: Extraction, prompt: str) -> Extracti
     return extraction
 
 
-def closing_expression_of(text: str, end: int, prompt: str) -> Span | None:
+def final_expression(text: str, end: int, prompt: str) -> Span | None:
     """Returns the expression in the question's unknowns that ends the text ("... turns it into 6x + 6."), or None."""
     known = set(_UNKNOWN.findall(prompt)) - {"a", "A", "I"}
     stop = len(text[:end].rstrip(" \t\n.!*_"))
@@ -72,17 +79,6 @@ def closing_expression_of(text: str, end: int, prompt: str) -> Span | None:
         if found.end() == stop and unknowns and unknowns <= known and _GIVES.search(led):
             return found.span()
     return None
-
-
-_LED = 24  # characters
-_GIVES = lazy_pattern(
-    r"\b(?:is|are|be|equals?|into|gives?|get|have|becomes?|obtain|simplif(?:y|ies) to|(?:down|out) to|leaves?|yields?"
-    r"|ist|ergibt"
-    r"|wird|lautet|zu|erhält|est|donne|devient|vaut|obtient|es|da|queda|resulta|é|dá|fica|è|diventa|dà|jest|daje"
-    r"|is)\s+$"
-    r"|(?:равно|получаем|получится|это|—|–|是|为|得到|は|が)\s*$",
-    re.IGNORECASE,
-)
 
 
 def _only_value(text: str, start: int, end: int) -> Span | None:

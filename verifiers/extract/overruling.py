@@ -13,6 +13,7 @@ from verifiers.extract.anchors import anchors
 from verifiers.extract.announcements import announced
 from verifiers.extract.denials import denied_after, denied_before
 from verifiers.extract.gates import Gated
+from verifiers.extract.last_sentences import closing
 from verifiers.extract.sentences import sentence_start
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.statement_words import (
@@ -25,7 +26,7 @@ from verifiers.extract.statement_words import (
     SUPPOSES,
     UNREAL,
 )
-from verifiers.extract.statements import closing, stated
+from verifiers.extract.statements import stated
 from verifiers.extract.turns import CORRECTION
 from verifiers.lazy_pattern import lazy_pattern
 

@@ -293,9 +293,10 @@ def _mixed(text: str, first: Quantity, second: Quantity) -> Quantity | None:
     """Returns "3 1/4 cups", "three and a quarter" or "two hours and a quarter" as one quantity, or None."""
     if first.value is None or second.value is None or first.value.denominator > 1 or not 0 < second.value < 1:
         return None
-    between, total = text[_number_end(text, first) : second.span[0]], first.value + second.value
+    between = text[_number_end(text, first) : second.span[0]]
+    total = first.value + (second.value if first.value > 0 else -second.value)
     place = (first.span[0], second.span[1])
-    if first.value < 1 or len(between) > 20 or second.value.denominator == 1:
+    if abs(first.value) < 1 or len(between) > 20 or second.value.denominator == 1:
         return None
     if between == " " and first.kind == second.kind == "number" and "/" in text[slice(*second.span)]:
         return Quantity(place, "number", total, total, second.said.replace(str(second.value), str(total), 1))

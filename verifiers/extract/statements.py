@@ -9,67 +9,64 @@ aside. None of its words may doubt, deny, report, suppose or ask. And it must sh
 from __future__ import annotations
 
 import functools
-import itertools
-import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 from verifiers.extract.asked import (
-    INTERROGATIVES,
     NOTHING,
     OF_TIME,
     Asked,
-    asked_of,
-    counted,
     says_other,
     shared_with,
     stems,
-    topics,
 )
 from verifiers.extract.asked_names import THAT_IS, opening_name, without_denied_names
+from verifiers.extract.asked_values import (
+    another_is_asked,
+    counts_another,
+    follows,
+    in_all,
+    is_a_step,
+    is_operand,
+    new_values,
+    of_the_asked,
+    only_new,
+    only_one,
+    outdone,
+    said_of,
+    the_wanted,
+    values_of,
+)
 from verifiers.extract.claims import named
 from verifiers.extract.clauses import begins_clause, main_clause, objection, opposed, reason_of, reports, supposes
 from verifiers.extract.closings import closing_form, closing_list, closing_share
 from verifiers.extract.conclusions import OPTION_LABEL, altered, concludes, unsure
 from verifiers.extract.contrasts import contrast, explains
-from verifiers.extract.numerals import language_of
-from verifiers.extract.operands import result_of, total_of
+from verifiers.extract.last_sentences import closing
+from verifiers.extract.operands import result_of
 from verifiers.extract.quantities import Quantity, quantities
 from verifiers.extract.sentences import BEFORE_AND
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.statement_words import (
-    ADJUNCT,
     AFTER_TIME,
     ANNOUNCES,
     ANOTHER,
-    APPROXIMATE,
     ASKED_WITH,
     ASKS_TIME,
     AT_ANOTHER_TIME,
     AT_FIRST,
     BESIDE_TIME,
-    BESIDES,
     BY_DOING,
     CALLED_BAD,
-    CALLS_WRONG,
-    CHAIN,
-    CHECK,
     CONDITION,
-    COURTESY,
     DENIAL,
     DIFFERS,
     DOES,
-    EQUATION,
     EXPLAINED,
-    EXPLAINS,
     FRAMES,
-    GIVES_REASON,
     GOT,
-    INDEED,
     INFINITELY_MANY,
-    JOINS,
     LABELLED,
     LEADS,
     LED_BY,
@@ -77,13 +74,10 @@ from verifiers.extract.statement_words import (
     MORE,
     NAMED,
     NEARLY,
-    NEIGHBOUR,
     NO_LEAD,
     NONE_LEFT,
     NOT,
     OBJECTS,
-    OPERATED,
-    OPERATES,
     OPPOSED,
     ORNAMENT,
     PLACED,
@@ -93,7 +87,6 @@ from verifiers.extract.statement_words import (
     SAID_TRUE_OR_FALSE,
     SO,
     SOMEBODY,
-    SOMEBODY_ELSE,
     STARTS,
     STOP,
     TRUE_OR_FALSE,
@@ -109,16 +102,28 @@ from verifiers.extract.understood import CONDITIONAL
 from verifiers.extract.wordings import says_no_solution
 from verifiers.lazy_pattern import lazy_pattern
 
-_LOOK = 1000  # characters before the end that are read
 _ASKED = 300  # characters of a question
+
+
 _LONGEST = 400  # characters of a sentence
+
+
 _MOST_BEFORE = 40  # quantities read in the question, and in the text before the sentence
+
+
 _ALIKE = 16  # characters by which the lengths of sentences that differ only in their values may differ
+
+
 _LONGEST_UNIT = 24  # characters of a unit
+
+
 _OPERATION = 20  # characters of an operator in words
+
+
 _MATHS = ("formula", "relation")
+
+
 _MOST_EXPLAINING = 4  # sentences of an answer including its explanation
-_MOST_GIVEN = 16  # numbers from which a value may be derived
 
 
 def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = False) -> Extraction | None:
@@ -234,20 +239,18 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
     reason = reason if stated_first else None
     inside = _with_lists(text, stated_first or quantities(text, *sentence, language))
     value = (
-        _in_all(text, sentence, inside)
-        or _the_wanted(text, sentence, inside, asked, wanted)
-        or _of_the_asked(text, sentence, inside, asked, wanted)
-        or _only_one(text, sentence, inside, asked, before)
-        or _only_new(text, sentence, inside, asked, before, wanted)
+        in_all(text, sentence, inside)
+        or the_wanted(text, sentence, inside, asked, wanted)
+        or of_the_asked(text, sentence, inside, asked, wanted)
+        or only_one(text, sentence, inside, asked, before)
+        or only_new(text, sentence, inside, asked, before, wanted)
     )
     if value is None or value.key in denied:
-        outdone = (
-            prompt and value is None and _outdone(text, sentence, _new(text, sentence, inside, asked, wanted), wanted)
-        )
-        return Extraction(None, "unsure") if outdone else None
-    if prompt and _another_is_asked(text, sentence, value, inside, asked, prompt[-_ASKED:], wanted):
+        others = new_values(text, sentence, inside, asked, wanted) if prompt and value is None else []
+        return Extraction(None, "unsure") if others and outdone(text, sentence, others, wanted) else None
+    if prompt and another_is_asked(text, sentence, value, inside, asked, prompt[-_ASKED:], wanted):
         return Extraction(None, "unsure")
-    if prompt and _counts_another(text, sentence, value, prompt, wanted):
+    if prompt and counts_another(text, sentence, value, prompt, wanted):
         return Extraction(None, "unsure")
     clause = _clause(text, sentence, value.span, language)
     timed = value.kind == "time" and BESIDE_TIME.search(text, clause[0], value.span[0]) is None
@@ -256,10 +259,10 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
     if wanted.fraction and _said_of_another(text[value.span[1] : sentence[1]], wanted):
         return Extraction(None, "unsure")
     placed = placed or text.endswith(_THAT_IS.get(language, "\n"), clause[0], value.span[0])
-    other = SOMEBODY.search(text, _said_of(text, sentence, value)[0], value.span[0])
+    other = SOMEBODY.search(text, said_of(text, sentence, value)[0], value.span[0])
     if other and prompt and other[0].lower() not in prompt.lower():
         return Extraction(None, "unsure")
-    then = AT_ANOTHER_TIME.search(text[slice(*_said_of(text, sentence, value))]) if prompt else None
+    then = AT_ANOTHER_TIME.search(text[slice(*said_of(text, sentence, value))]) if prompt else None
     if then and then[0].lower() not in prompt.lower():
         return Extraction(None, "unsure")
     is_wanted = wanted.is_wanted(text, value)
@@ -303,7 +306,7 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
         and _answered_before(text, earlier, whole, value, language, wanted, asked)
     ):
         return Extraction(None, "unsure")
-    known = _values([*asked, *before, *inside], value)
+    known = values_of([*asked, *before, *inside], value)
     signs = (
         turn
         or (is_wanted and value.kind not in ("time", "duration") and "text" not in value.said)
@@ -334,24 +337,6 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
     if prompt or (signs and (before or len(inside) > 1 or reason or premised)):
         return Extraction(value.span, "statement", said=value.said)
     return None
-
-
-def closing(text: str, start: int, end: int, prompt: str) -> tuple[int, list[Span], Asked, str]:
-    """Returns where reading begins, the sentences up to the one that states the answer, what is asked, the language."""
-    low, sentences, wanted, language = _closing(text, start, end, prompt)
-    return low, [*sentences], wanted, language
-
-
-@functools.lru_cache(maxsize=4)  # a refused text is read again
-def _closing(text: str, start: int, end: int, prompt: str) -> tuple[int, list[Span], Asked, str]:
-    low = max(start, end - _LOOK)
-    language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
-    sentences = _sentences(text, low, end)
-    wanted = asked_of(prompt[-2000:])
-    del sentences[_explained_from(text, sentences, language) :]
-    while len(sentences) > 1 and _adds_nothing(text, sentences, language, wanted):
-        sentences.pop()
-    return low, sentences, wanted, language
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,20 +413,6 @@ def _asked(prompt: str, language: str) -> Sequence[Quantity]:
     return quantities(prompt, 0, len(prompt), language)[-_MOST_BEFORE:]
 
 
-def _sentences(text: str, low: int, end: int) -> list[Span]:
-    """Returns the spans of all sentences that contain a letter or a digit."""
-    spans = []
-    at = low
-    for match in STOP.finditer(text, low, end):
-        spans.append((at, match.end()))
-        at = match.end()
-    spans.append((at, end))
-    trimmed = (
-        (low + len(part) - len(part.lstrip(ORNAMENT)), high) for low, high in spans for part in (text[low:high],)
-    )
-    return [span for span in trimmed if any(char.isalnum() for char in text[slice(*span)])]
-
-
 def _option(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
     """Returns the span of the option letter that ends a short sentence or a conclusion, or None."""
     found = _CLOSING_LETTER.search(text, *sentence) if len(OPTION_LABEL.findall(prompt[-2000:])) > 1 else None
@@ -464,98 +435,6 @@ def _said_true(text: str, sentence: Span) -> Extraction | None:
     return None if doubted else Extraction(said[0].span(), "statement")
 
 
-def _adds_nothing(text: str, sentences: list[Span], language: str, wanted: Asked) -> bool:
-    """Returns whether the last sentence leaves the statement of the sentence before it unchanged."""
-    part = text[slice(*sentences[-1])]
-    return (
-        _is_courtesy(part, language)
-        or _is_check(part, language)
-        or _is_equation(part)
-        or _is_reason(part, language)
-        or _is_of_others(text, sentences, language, wanted)
-        or _is_beside(text, sentences, language, wanted)
-    )
-
-
-def _is_equation(part: str) -> bool:
-    """Returns whether a sentence only confirms a correct equation ("Indeed, 12 + 12 + 6 is 30 again.")."""
-    led = INDEED.match(part)
-    chain = CHAIN.search(part) if led and len(part) < 160 else None
-    if chain is None or any(char.isdigit() for char in part[: chain.start()] + part[chain.end() :]):
-        return False
-    return not (OPPOSED.search(part) or unsure(part)) and total_of(chain[1]) == Fraction(chain[2])
-
-
-def _is_reason(part: str, language: str) -> bool:
-    """Returns whether a sentence only gives a reason for the text before it, without a conclusion or an objection."""
-    if len(part) > 200 or not GIVES_REASON.match(part):
-        return False
-    (begin, end), _ = main_clause(part, (0, len(part)), language)
-    if begin and quantities(part, begin, end, language):
-        return False  # "Because a pentagon has five corners, five edges meet there."
-    rest = GIVES_REASON.sub(" ", part) if UNSPACED.search(part) else part[8:]
-    return not (SO.search(rest) or OPPOSED.search(rest) or objection(rest, language) or unsure(rest))
-
-
-def _is_of_others(text: str, sentences: list[Span], language: str, wanted: Asked) -> bool:
-    """Returns whether the last sentence gives only values of other things, after a sentence with an asked value."""
-    part = text[slice(*sentences[-1])]
-    values = quantities(text, *sentences[-1], language)
-    if not values or len(part) > 200 or "=" in part or not all(says_other(text, wanted, value) for value in values):
-        return False
-    bare = APPROXIMATE.sub(" ", part)
-    if SO.search(bare) or OPPOSED.search(bare) or objection(bare, language) or unsure(bare) or REPORTS.search(bare):
-        return False
-    if CORRECTION.search(part) or UNREAL.search(part):
-        return False
-    keys = {value.key for value in values}
-    before = quantities(text, *sentences[-2], language)
-    own = [value for value in before if wanted.is_wanted(text, value) and value.key not in keys]
-    named = {stem for value in values for stem in counted(text, value)}
-    return bool(own) and all(named.isdisjoint(counted(text, value)) for value in own)
-
-
-def _explained_from(text: str, sentences: list[Span], language: str) -> int:
-    """Returns the index of the sentence that begins an explanation of what precedes it, or the number of sentences."""
-    for index, span in enumerate(sentences[1:], 1):
-        found = EXPLAINS.match(text, *span)
-        if found is None:
-            continue
-        rest = text[found.end() : sentences[-1][1]]
-        opposed = SO.search(rest) or OPPOSED.search(rest) or objection(rest, language) or unsure(rest)
-        before = text[slice(*sentences[index - 1])]
-        if (
-            opposed
-            or reports(rest, NOTHING)
-            or CORRECTION.search(rest)
-            or not quantities(before, 0, len(before), language)
-        ):
-            break
-        return index
-    return len(sentences)
-
-
-def _is_beside(text: str, sentences: list[Span], language: str, wanted: Asked) -> bool:
-    """Returns whether the last sentence rejects another value or names a neighbour of the value concluded before it."""
-    part = text[slice(*sentences[-1])]
-    wrong, neighbour = CALLS_WRONG.search(part), NEIGHBOUR.match(part)
-    if not (wrong or neighbour) or len(sentences) < 2 or len(part) > 120:
-        return False
-    before = text[slice(*sentences[-2])]
-    values = {value.key for value in quantities(text, *sentences[-1], language) if not value.article}
-    known = {value.key for value in quantities(text, *sentences[-2], language)}
-    if not values or not known or not values.isdisjoint(known if wrong else ()) or not SO.search(before):
-        return False
-    if wrong and (len(values) > 1 or (_DOING.match(part) and "would" not in wrong[0])):
-        return False  # "Multiplying 3 by 8 was wrong"
-    rest = part[: wrong.start()] if wrong else part[neighbour.end() :] if neighbour else ""
-    if SO.search(rest) or OPPOSED.search(_MINE.sub(" ", rest)) or objection(rest, language) or REPORTS.search(rest):
-        return False
-    return bool(wrong) or (
-        NEIGHBOUR.search(wanted.sentence) is None and len(stems(before) & stems(wanted.sentence)) > 1
-    )
-
-
 # "**12.** Every month has 28 days.", "Five trips! ...": but "12. Add them." may begin a list
 _OPENING = lazy_pattern(
     r"[\s*_#>¡]*(?:(?:(?:it|that)(?:['’]s| is|['’]d be| would be)|they are|there are|es (?:ist|sind|gibt)|c['’]est"
@@ -563,7 +442,11 @@ _OPENING = lazy_pattern(
     r"|son|es|hay|são|é|há|sono|è|ci sono|to|jest|это|всего)\s)?[*_$]*",
     re.IGNORECASE,
 )
+
+
 _AFTER_OPENING = lazy_pattern(r"[*_$]*(?:\s[^\W\d_]+){0,3}[*_$]*[.!。！]?[\s*_$]*")
+
+
 _BOUNDED = lazy_pattern(r"\b(?:at (?:least|most)|mindestens|höchstens|au (?:moins|plus)|al menos|pelo menos|almeno)\b")
 
 
@@ -591,9 +474,9 @@ def _opening(
         return None
     known = {quantity.key for quantity in (*asked, *first)}
     later = quantities(text, sentences[1][0], sentences[-1][1], language)
-    numbers = _values([*asked, *first], first[0])
+    numbers = values_of([*asked, *first], first[0])
     if all(
-        item.article or item.key in known or follows(item.value, numbers) or _is_operand(text, item.span, sentences[-1])
+        item.article or item.key in known or follows(item.value, numbers) or is_operand(text, item.span, sentences[-1])
         for item in later
     ):
         return Extraction(first[0].span, "statement", said=first[0].said)
@@ -605,6 +488,8 @@ _POINTS_BACK = lazy_pattern(  # "9. That is the number that ran away."
     r"|那|これ|それ",
     re.IGNORECASE,
 )
+
+
 _LISTS = lazy_pattern(r"\d{1,9}\.")
 
 
@@ -668,27 +553,16 @@ def _answered_before(
             continue
         new = [
             quantity for quantity in quantities(text, *span, language)
-            if not quantity.article and quantity.key not in given and not _is_operand(text, quantity.span, span)
+            if not quantity.article and quantity.key not in given and not is_operand(text, quantity.span, span)
             and (is_other or not says_other(text, wanted, quantity))
         ]  # fmt: skip
         if len({quantity.key for quantity in new}) != 1 or new[0].key == value.key or new[0].kind in _MATHS:
             continue
         if is_wanted and not wanted.is_wanted(text, new[0]):
             continue
-        if len(shared) > len(own) or not _is_a_step(new[0].value, value.value, known):
+        if len(shared) > len(own) or not is_a_step(new[0].value, value.value, known):
             return True
     return False
-
-
-def _is_a_step(first: Fraction | None, second: Fraction | None, known: Sequence[Fraction]) -> bool:
-    """Returns whether one operation with a number of the question leads from the first value to the second."""
-    if first is None or second is None:
-        return first is second  # times, which have no number to calculate with
-    return any(
-        second in (first + by, first - by, by - first, first * by, first * by / 100, first * (100 - by) / 100)
-        or second * by == first or second * first == by
-        for by in (*known, Fraction(2))
-    )  # fmt: skip
 
 
 def _given_condition(text: str, sentence: Span, wanted: Asked, known: Sequence[Quantity], language: str) -> int | None:
@@ -776,22 +650,31 @@ _LED_TO = lazy_pattern(
     r"\b[^\W\d_]+ (?:of|de|di|von|aus|van|av|out of|from|z|ze|из|от|من)\s+(?:just |only |exactly )?$",
     re.IGNORECASE,
 )
+
+
 _LABEL_OF = lazy_pattern(r"\b([^\W\d_]{3,})\s+(?:number |nr\. |no\. )?$", re.IGNORECASE)
+
+
 _WHICH = lazy_pattern(
     r"\b(?:which|what|welche[mnrs]?|quel(?:le)?|qué|qual|quale|che|welk[e]?|vilke[nt]|który\w*"
     r"|jaki\w*)\s+([^\W\d_]{3,})"
     r"",
     re.IGNORECASE,
 )
+
+
 _BETWEEN_TWO = lazy_pattern(
     r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|между) (\d+) (?:and|und|et|y|e|en|och|a|i|и) (\d+)\b",
     re.IGNORECASE,
 )
+
+
 _THAT_IS = {"pl": "to ", "es": "da "}  # which precede arguments in other languages
-_COMPARED = lazy_pattern(
-    r"\b(?:than|and|or|und|als|oder|et|ou|que|y|o|e|che|di|dan|och|än|eller|i|niż|lub)\b|(?<!\w)(?:и|чем|или)(?!\w)"
-)
+
+
 _BY = lazy_pattern(r"\bby\s+\W*$", re.IGNORECASE)
+
+
 # "5/8 is the larger of the two"
 _RANKED = lazy_pattern(
     r"(?:\s*(?:—|–|の方が|のほうが|[이가]))?\s*(?:(?:is|ist|est|es|è|é|jest|är)\s+)?(?:(?:the|der|die|das|la|le|el"
@@ -804,27 +687,44 @@ _RANKED = lazy_pattern(
     r"|zahl))*(?:です|니다)?[\s.!。]*",
     re.IGNORECASE,
 )
-_ONLY_IS = lazy_pattern(r"\s*(?:is|equals|ist|est|es|é|è|jest|är|равно|равен)\s*", re.IGNORECASE)
+
+
 _FEW = 6  # words of a clause before a closing option letter
+
+
 _CLOSING_LETTER = lazy_pattern(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
+
+
 _LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
+
+
 _COUNTED_ANSWERS = frozenset({"solu", "answ"})
-_MINE = lazy_pattern(r"\b(?:I|my)\b")
-_DOING = lazy_pattern(r"\W*(?!(?:the|this|that)\b)\w+ing\b", re.IGNORECASE)
+
+
 _SAID_TO_BE = lazy_pattern(
     r"[^.,;:]{0,40}?\b(?:is|are|was|were|ist|sind|est|sont|es|son|é|são|è|sono|jest|są|zijn|är)\s+"
     r"(?!(?:left|what|that|the|thus|so|also|then|now|our|was|das|ce|lo|la|el|o)\b)([^\W\d_]{3,})",
     re.IGNORECASE,
 )
+
+
 _HOLDS_NONE = lazy_pattern(r"\b(?:none|nothing|no|0|ohne|sans|sin|senza) ", re.IGNORECASE)
+
+
 _CLAIM = lazy_pattern(r"\b(?:the|this) claim\b", re.IGNORECASE)
+
+
 _TWO_WORDS = lazy_pattern(r"\b(\w+)\s+(?=(\w+))")
+
+
 _NO_NUMBER_AFTER = lazy_pattern(
     r"\b(?:around|about|between)\b(?!\s+(?:(?:a|an|the|half|some)\s+)*(?:§|[$€£]?\d|(?:one|two|three|four"
     r"|five|six|seven|eight|nine"
     r"|ten|eleven|twelve|\w+teen|\w+ty|hundred)\b))",
     re.IGNORECASE,
 )
+
+
 _CONTRASTED = lazy_pattern(
     r"(?:(?:,|\s[(—–-]|[(—–])\s*(?:and |but |und |et |y |e |а )?(?:not(?: quite)?|nicht(?: ganz)?"
     r"|pas(?: tout à fait)?|no|non|não|не|niet|instead of"
@@ -838,272 +738,6 @@ _CONTRASTED = lazy_pattern(
 
 def _ended(part: str) -> bool:
     return part.rstrip(" \t\n*_`)\"”»'」").endswith((".", "!", "。", "！", "।", "$", "\\]"))
-
-
-def _is_courtesy(part: str, language: str) -> bool:
-    return (
-        len(part) < 160
-        and COURTESY.match(part.lstrip(" (¡")) is not None
-        and "?" not in part
-        and not any(char.isdigit() for char in part)
-        and not objection(part, language)
-    )
-
-
-def _is_check(part: str, language: str) -> bool:
-    """Returns whether a sentence is a check that confirms the answer, without an objection or a new conclusion."""
-    if len(part) > 200 or not CHECK.match(part.lstrip(" (*_")) or not any(char.isdigit() for char in part):
-        return False
-    if SO.search(part) or OPPOSED.search(part) or objection(part, language) or unsure(part):
-        return False
-    return all(_holds(match) for match in EQUATION.finditer(part))
-
-
-def _holds(equation: re.Match[str]) -> bool:
-    first, sign, second, result = equation.groups()
-    a, b, c = (Fraction(number.replace(",", ".")) for number in (first, second, result))
-    if sign in "/÷:":
-        return b != 0 and a == b * c
-    return c == (a + b if sign == "+" else a - b if sign in "-−–" else a * b)
-
-
-def _only_one(
-    text: str, sentence: Span, inside: Sequence[Quantity], asked: Sequence[Quantity], before: Sequence[Quantity]
-) -> Quantity | None:
-    """Returns the only value left after given values, operands and circumstances are set aside.
-
-    Otherwise returns the last value if it says what is left over or follows from the others, or else None.
-    """
-    free = [quantity for quantity in inside if not quantity.article] or inside
-    free = [quantity for quantity in free if not _is_operand(text, quantity.span, sentence)]
-    left = _after_so(text, sentence, free) or _after_premise(text, sentence, free) or free
-    said = left
-    for aside in _set_aside(text, sentence, left, asked, before):
-        left = [quantity for quantity in left if quantity.key not in aside] or left
-        if left and len({quantity.key for quantity in left}) == 1:
-            listed = [quantity for quantity in said if quantity.span[0] <= left[-1].span[0]]
-            return None if _joined(text, listed) else left[-1]
-    last = free[-1] if free and not _joined(text, free) else None
-    if last is None or any(other.value == last.value for other in asked):
-        return None
-    led = text[max([sentence[0], *(other.span[1] for other in inside if other.span[1] <= last.span[0])]) : last.span[0]]
-    if BESIDES.search(led.rpartition(", which ")[2]):
-        return None
-    known = _values([*asked, *before, *inside], last)
-    return last if LEFT_OVER.search(led) or _ONLY_IS.fullmatch(led) or follows(last.value, known) else None
-
-
-_TOTALLED = lazy_pattern(
-    r"(?:\s[^\W\d_]+){0,2}\s(?:in all|altogether|in total|all told|all in all|insgesamt|zusammen|en tout|au total"
-    r"|en total"
-    r"|in tutto|in totale|ao todo|no total|всего|в сумме|razem|łącznie|in totaal|totalt|toplam)[\s.!*_]*",
-    re.IGNORECASE,
-)
-
-
-def _in_all(text: str, sentence: Span, inside: Sequence[Quantity]) -> Quantity | None:
-    """Returns the last value if it ends its sentence as a total ("12 in all") of the values before it, or None."""
-    values = [item for item in inside if not item.article and item.value is not None]
-    if len(values) < 2 or not _TOTALLED.fullmatch(text, values[-1].span[1], sentence[1]):
-        return None
-    parts = [item.value for item in values[:-1] if item.value is not None and item.value.denominator == 1]
-    return values[-1] if sum(parts) == values[-1].value else None
-
-
-def _the_wanted(
-    text: str, sentence: Span, inside: Sequence[Quantity], asked: Sequence[Quantity], wanted: Asked
-) -> Quantity | None:
-    """Returns the only value of the asked kind, if all others are given or name something else, or else None."""
-    given = {quantity.key for quantity in asked}
-    named = [
-        value for value in inside
-        if not value.article and (value.key not in given or (wanted.fraction and value.kind == "word"))
-        and wanted.is_wanted(text, value)
-        and not _is_operand(text, value.span, sentence)
-    ]  # fmt: skip
-    if len({value.key for value in named}) != 1 and not _closes(text, sentence, named, wanted):
-        return None
-    found = named[-1]
-    if found.kind == "time" and wanted.clock:
-        return found
-    if found.kind in ("relation", "formula"):
-        return found
-    beside = [
-        value for value in inside
-        if value.key != found.key and (value.key not in given or value.span > found.span)
-        and not value.article and not _is_operand(text, value.span, sentence)
-    ]  # fmt: skip
-    if found.value == len(beside) > 1 and all(value.span > found.span for value in beside):
-        return found  # "two solutions, 3 and -3"
-    if wanted.percent and found.value is not None:
-        # "0.3, so 75 is 30% of 250"
-        beside = [value for value in beside if value.key not in given and (value.value or 0) * 100 != found.value]
-    if wanted.fraction and found.value is not None and found.value.denominator > 1:
-        beside = [value for value in beside if value.value is None or value.value.denominator > 1]
-    if not all(says_other(text, wanted, value) for value in beside):
-        return None
-    else_where = SOMEBODY_ELSE.search(text, *_said_of(text, sentence, found))
-    return None if else_where and else_where[0].lower() not in wanted.sentence.lower() else found
-
-
-def _closes(text: str, sentence: Span, named: Sequence[Quantity], wanted: Asked) -> bool:
-    """Returns whether the sentence ends with the last of several times and the other times lead to it."""
-    if len(named) < 2 or named[-1].kind != "time" or _joined(text, named):
-        return False
-    led, rest = text[named[-2].span[1] : named[-1].span[0]], text[named[-1].span[1] : sentence[1]]
-    if shared_with(wanted.sentence, text[sentence[0] : named[-2].span[0]]) - shared_with(wanted.sentence, led + rest):
-        return False
-    return JOINS.search(led) is not None and not BESIDES.search(led) and not any(char.isdigit() for char in rest)
-
-
-def _of_the_asked(
-    text: str, sentence: Span, inside: Sequence[Quantity], asked: Sequence[Quantity], wanted: Asked
-) -> Quantity | None:
-    """Returns, of two values in separate clauses, the one whose clause alone has words of the question, or None."""
-    given = {quantity.key for quantity in asked}
-    said = [
-        (value, _said_of(text, sentence, value)) for value in inside
-        if value.key not in given and not value.article and not _is_operand(text, value.span, sentence)
-    ]  # fmt: skip
-    said = [pair for pair in said if pair[0].kind == "time"] if wanted.clock else said
-    said = list({value.key: (value, span) for value, span in said}.values())
-    if len(said) != 2 or said[0][1] == said[1][1] or SO.search(text, said[0][0].span[1], said[1][0].span[0]):
-        return None
-    words = topics(wanted.sentence) - INTERROGATIVES
-    shared = [words & topics(text[slice(*span)]) for _, span in said]
-    most = max(range(2), key=lambda index: len(shared[index]))
-    clause = text[slice(*said[most][1])]
-    enough = wanted.clock or len(shared[most]) > 1 or shared[most] == words or UNSPACED.search(clause)
-    if shared[1 - most] or not shared[most] or not enough:
-        return None
-    elsewhere = SOMEBODY_ELSE.search(clause)
-    return None if elsewhere and elsewhere[0].lower() not in wanted.sentence.lower() else said[most][0]
-
-
-def _only_new(
-    text: str,
-    sentence: Span,
-    inside: Sequence[Quantity],
-    asked: Sequence[Quantity],
-    before: Sequence[Quantity],
-    wanted: Asked,
-) -> Quantity | None:
-    """Returns the only new value that suits the question; of several, the last one if it follows from other numbers."""
-    new = _new(text, sentence, inside, asked, wanted)
-    if not new or _joined(text, new):
-        return None
-    last = new[-1]
-    if len({value.key for value in new}) == 1:
-        return last
-    if _outdone(text, sentence, new, wanted):
-        return None
-    led = text[new[-2].span[1] : last.span[0]]
-    return last if not BESIDES.search(led) and follows(last.value, _values([*asked, *before, *inside], last)) else None
-
-
-def _new(
-    text: str, sentence: Span, inside: Sequence[Quantity], asked: Sequence[Quantity], wanted: Asked
-) -> list[Quantity]:
-    """Returns the values of a sentence that are not given in the question, not operands and not of another kind."""
-    given = {quantity.key for quantity in asked}
-    return [
-        value for value in inside
-        if value.key not in given and not value.article and not _is_operand(text, value.span, sentence)
-        and not says_other(text, wanted, value)
-    ]  # fmt: skip
-
-
-def _outdone(text: str, sentence: Span, new: Sequence[Quantity], wanted: Asked) -> bool:
-    """Returns whether an earlier value's clause shares more words with the question than the last value's clause."""
-    shared = [shared_with(wanted.sentence, text[slice(*_said_of(text, sentence, value))]) for value in new]
-    return any(len(words) > len(shared[-1]) for words in shared[:-1])
-
-
-def _another_is_asked(
-    text: str,
-    sentence: Span,
-    value: Quantity,
-    inside: Sequence[Quantity],
-    asked: Sequence[Quantity],
-    prompt: str,
-    wanted: Asked,
-) -> bool:
-    """Returns whether another value of the sentence suits the question better than `value`.
-
-    The clause of a later value shares more words with the question ("There are 12 cows and 8 chickens."), or the clause
-    of another new value names the asked thing while the clause of `value` names another thing of the problem.
-    """
-    question = stems(wanted.sentence)
-    own = _said_of(text, sentence, value)
-    own_part = text[slice(*own)]
-    own_words = question & stems(own_part)
-    own_shared = shared_with(wanted.sentence, own_part)
-    rest = prompt.replace(wanted.sentence, " ")
-    names_another = bool(shared_with(rest, own_part) - own_shared - shared_with(rest, wanted.sentence))
-    new = _new(text, sentence, inside, asked, wanted) if names_another else []
-    known = [item.value for item in (*asked, *inside) if item.value is not None]
-    for other in inside:
-        said = _said_of(text, sentence, other)
-        if other.article or other.key == value.key or said == own:
-            continue
-        part = text[slice(*said)]
-        words = question & stems(part)
-        if other.span[0] > value.span[1] and len(words) > len(own_words):
-            return True
-        if not own_words and words & _next_word(text, other) and _next_word(text, value):
-            return True
-        concluded = SO.search(text, other.span[1], value.span[0]) is not None
-        if concluded or other not in new:
-            continue
-        shared = shared_with(wanted.sentence, part)
-        step = other.span[0] < value.span[0] and len(own_shared) > len(shared) and other.value is not None
-        if shared - own_shared and not (step and _is_a_step(other.value, value.value, known)):
-            return True
-    return False
-
-
-def _counts_another(text: str, sentence: Span, value: Quantity, prompt: str, wanted: Asked) -> bool:
-    """Returns whether a value counts a thing of the problem that is not asked for ("12 boys" if girls are counted)."""
-    named = WORD.match(text, value.span[1] + 1) if text.startswith(" ", value.span[1]) else None
-    if named is None or len(named[0]) < 4 or not wanted.things or not says_other(text, wanted, value):
-        return False
-    stem, part = named[0][:4].lower(), text[slice(*sentence)].lower()
-    known = {word[:4].lower() for word in WORD.findall(prompt.replace(wanted.sentence, " "))}
-    both = stem in known and not wanted.things.isdisjoint(known)
-    if not both or not any(_beside(prompt.lower(), stem, thing) for thing in wanted.things):
-        return False
-    return stem not in wanted.sentence.lower() and not any(thing in part for thing in wanted.things)
-
-
-def _beside(text: str, first: str, second: str) -> bool:
-    """Returns whether a conjunction and few other words stand between words that begin so ("more boys than girls")."""
-    found = sorted(
-        (*match.span(), stem) for stem in (first, second) for match in re.finditer(rf"\b{re.escape(stem)}\w*", text)
-    )
-    gaps = (text[end:start] for (_, end, one), (start, _, two) in itertools.pairwise(found) if one != two)
-    return any(len(WORD.findall(gap)) < 5 and _COMPARED.search(gap) for gap in gaps)
-
-
-def _said_of(text: str, sentence: Span, quantity: Quantity) -> Span:
-    """Returns the span, between commas and conjunctions, of the part of a sentence that contains a quantity."""
-    low, high = sentence
-    for start, end in _joints(text[slice(*sentence)]):
-        if sentence[0] + end <= quantity.span[0]:
-            low = sentence[0] + end
-        elif sentence[0] + start >= quantity.span[1]:
-            return low, sentence[0] + start
-    return low, high
-
-
-@functools.lru_cache(maxsize=8)
-def _joints(part: str) -> tuple[Span, ...]:
-    return tuple(match.span() for match in JOINS.finditer(part))
-
-
-def _next_word(text: str, quantity: Quantity) -> set[str]:
-    """Returns the stem of the word after a quantity, as a set."""
-    match = WORD.match(text, quantity.span[1] + 1)
-    return stems(match[0]) if match else set()
 
 
 def _with_lists(text: str, values: Sequence[Quantity]) -> list[Quantity]:
@@ -1132,68 +766,6 @@ def _names_alike(text: str, first: Span, second: Span) -> bool:
         and len({name[1] for name in names if name}) == 1
         and BEFORE_AND.fullmatch(text, first[1], second[0]) is not None
     )
-
-
-def _set_aside(
-    text: str, sentence: Span, values: Sequence[Quantity], asked: Sequence[Quantity], before: Sequence[Quantity]
-) -> Iterator[set[object]]:
-    """Yields the sets of values to set aside in turn until one value is left. The last set is the slowest to find."""
-    yield set()
-    yield {quantity.key for quantity in values if _is_adjunct(text, sentence, quantity.span)}
-    yield {quantity.key for quantity in asked}
-    yield _given(text, asked, before)
-
-
-def _values(quantities: Sequence[Quantity], beside: Quantity) -> list[Fraction]:
-    """Returns the numeric values of all quantities whose value differs from that of `beside`."""
-    return [other.value for other in quantities if other.value is not None and other.value != beside.value]
-
-
-def _joined(text: str, values: Sequence[Quantity]) -> bool:
-    """Returns whether the last value ends a list such as "3 and 5"."""
-    return len(values) > 1 and BEFORE_AND.fullmatch(text, values[-2].span[1], values[-1].span[0]) is not None
-
-
-def _given(text: str, asked: Sequence[Quantity], before: Sequence[Quantity]) -> set[object]:
-    """Returns the values that the text before a sentence takes as known, which are those that it does not calculate."""
-    known = [quantity.value for quantity in asked if quantity.value is not None and not quantity.article]
-    calculated = set()
-    others: set[object] = {quantity.key for quantity in (*asked, *before) if quantity.value is None}
-    for quantity in before:
-        if quantity.value is None or quantity.article or quantity.value in known:
-            continue
-        if text[: quantity.span[0]].endswith(("=", "= ")) or follows(quantity.value, known):
-            calculated.add(quantity.value)
-        known.append(quantity.value)
-    return {*known, *others} - calculated
-
-
-def _after_so(text: str, sentence: Span, free: Sequence[Quantity]) -> list[Quantity]:
-    ends = [match.end() for match in SO.finditer(text, *sentence)]
-    return next((later for end in reversed(ends) if (later := [item for item in free if item.span[0] >= end])), [])
-
-
-def _after_premise(text: str, sentence: Span, free: Sequence[Quantity]) -> list[Quantity]:
-    """Returns the values after an opening premise ("Since two of them add to 115, the third is 65.")."""
-    premise = BY_DOING.match(text, *sentence)
-    return [item for item in free if premise and item.span[0] >= premise.end()]
-
-
-def _is_operand(text: str, span: Span, sentence: Span) -> bool:
-    """Returns whether the value is an operand, as are 12 and 5 in "12 + 5 = 17" and "12 plus 5 makes 17"."""
-    after = text[span[1] : min(sentence[1], span[1] + _OPERATION)]
-    if OPERATED.match(after):
-        return True
-    signed = text[span[0]] in "+-−"
-    led = text[max(sentence[0], span[0] - _OPERATION) : span[0] + signed]
-    operates = OPERATES.search(led + " " if signed else led)
-    return operates is not None and ("=" in after[:8] or any(char.isalpha() for char in operates[0]))
-
-
-def _is_adjunct(text: str, sentence: Span, span: Span) -> bool:
-    """Returns whether the value follows a preposition that opens the sentence: "In three days Luca reads 15 pages"."""
-    match = ADJUNCT.match(text, sentence[0], span[0])
-    return match is not None and match.end() == span[0]
 
 
 def _clause(text: str, sentence: Span, span: Span, language: str) -> Span:
@@ -1250,38 +822,6 @@ def with_unit(text: str, end: int, extraction: Extraction) -> Extraction:
     found = quantities(text, extraction.span[0], min(end, extraction.span[1] + _LONGEST_UNIT), "")
     whole = found and found[0].span[0] == extraction.span[0] and found[0].span[1] >= extraction.span[1]
     return replace(extraction, said=found[0].said) if whole else extraction
-
-
-def follows(value: Fraction | None, given: list[Fraction]) -> bool:
-    """Returns whether a value is a sum or product of given numbers, or a difference, quotient or percentage of two."""
-    if value is None:
-        return False
-    wanted = float(value)
-    numbers = [float(number) for number in given[-_MOST_GIVEN:]]
-
-    def same(result: float) -> bool:
-        return abs(result - wanted) <= 1e-9 * abs(wanted)
-
-    if len(numbers) > 1 and (
-        same(sum(numbers))
-        or same(math.prod(numbers))
-        or same(sum(set(numbers)))
-        or same(2 * max(numbers) - sum(set(numbers)))
-    ):
-        return True
-    if any(same(a + b + c) for a, b, c in itertools.combinations(numbers[-8:], 3)):
-        return True
-    return any(
-        same(a + b)
-        or same(abs(a - b))
-        or same(a * b)
-        or same(a * b / 100)
-        or same(a * (100 - b) / 100)
-        or same(b * (100 - a) / 100)
-        or (b and same(a / b))
-        or (a and same(b / a))
-        for a, b in itertools.combinations_with_replacement(numbers, 2)
-    )
 
 
 def _speaks_of(part: str, asked: str) -> bool:

@@ -26,13 +26,14 @@ from verifiers.extract import (
 )
 from verifiers.extract.claims import claimed
 from verifiers.extract.enumerations import enumerated
+from verifiers.extract.last_sentences import closing
 from verifiers.extract.neutral import neutral, without_struck
 from verifiers.extract.numerals import language_of
 from verifiers.extract.operands import total_of
 from verifiers.extract.overruling import final_claims, is_claim
 from verifiers.extract.quantities import in_digits
 from verifiers.extract.remarks import without_remarks
-from verifiers.extract.statements import closing, stated
+from verifiers.extract.statements import stated
 from verifiers.extract.truths import said_truth
 from verifiers.extract.understood import not_understood
 from verifiers.extract.wordings import NO_SOLUTION_SAID, says_no_solution

@@ -1,0 +1,202 @@
+"""Finds the sentence that states the answer: those behind it only check, explain, thank or name other things."""
+
+from __future__ import annotations
+
+import functools
+import re
+from fractions import Fraction
+
+from verifiers.extract.asked import (
+    NOTHING,
+    Asked,
+    asked_of,
+    counted,
+    says_other,
+    stems,
+)
+from verifiers.extract.clauses import main_clause, objection, reports
+from verifiers.extract.conclusions import unsure
+from verifiers.extract.numerals import language_of
+from verifiers.extract.operands import total_of
+from verifiers.extract.quantities import quantities
+from verifiers.extract.spans import Span
+from verifiers.extract.statement_words import (
+    APPROXIMATE,
+    CALLS_WRONG,
+    CHAIN,
+    CHECK,
+    COURTESY,
+    EQUATION,
+    EXPLAINS,
+    GIVES_REASON,
+    INDEED,
+    NEIGHBOUR,
+    OPPOSED,
+    ORNAMENT,
+    REPORTS,
+    SO,
+    STOP,
+    UNREAL,
+    UNSPACED,
+)
+from verifiers.extract.turns import CORRECTION
+from verifiers.lazy_pattern import lazy_pattern
+
+_LOOK = 1000  # characters before the end that are read
+
+
+def closing(text: str, start: int, end: int, prompt: str) -> tuple[int, list[Span], Asked, str]:
+    """Returns where reading begins, the sentences up to the one that states the answer, what is asked, the language."""
+    low, sentences, wanted, language = _closing(text, start, end, prompt)
+    return low, [*sentences], wanted, language
+
+
+@functools.lru_cache(maxsize=4)  # a refused text is read again
+def _closing(text: str, start: int, end: int, prompt: str) -> tuple[int, list[Span], Asked, str]:
+    low = max(start, end - _LOOK)
+    language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
+    sentences = _sentences(text, low, end)
+    wanted = asked_of(prompt[-2000:])
+    del sentences[_explained_from(text, sentences, language) :]
+    while len(sentences) > 1 and _adds_nothing(text, sentences, language, wanted):
+        sentences.pop()
+    return low, sentences, wanted, language
+
+
+def _sentences(text: str, low: int, end: int) -> list[Span]:
+    """Returns the spans of all sentences that contain a letter or a digit."""
+    spans = []
+    at = low
+    for match in STOP.finditer(text, low, end):
+        spans.append((at, match.end()))
+        at = match.end()
+    spans.append((at, end))
+    trimmed = (
+        (low + len(part) - len(part.lstrip(ORNAMENT)), high) for low, high in spans for part in (text[low:high],)
+    )
+    return [span for span in trimmed if any(char.isalnum() for char in text[slice(*span)])]
+
+
+def _adds_nothing(text: str, sentences: list[Span], language: str, wanted: Asked) -> bool:
+    """Returns whether the last sentence leaves the statement of the sentence before it unchanged."""
+    part = text[slice(*sentences[-1])]
+    return (
+        _is_courtesy(part, language)
+        or _is_check(part, language)
+        or _is_equation(part)
+        or _is_reason(part, language)
+        or _is_of_others(text, sentences, language, wanted)
+        or _is_beside(text, sentences, language, wanted)
+    )
+
+
+def _is_equation(part: str) -> bool:
+    """Returns whether a sentence only confirms a correct equation ("Indeed, 12 + 12 + 6 is 30 again.")."""
+    led = INDEED.match(part)
+    chain = CHAIN.search(part) if led and len(part) < 160 else None
+    if chain is None or any(char.isdigit() for char in part[: chain.start()] + part[chain.end() :]):
+        return False
+    return not (OPPOSED.search(part) or unsure(part)) and total_of(chain[1]) == Fraction(chain[2])
+
+
+def _is_reason(part: str, language: str) -> bool:
+    """Returns whether a sentence only gives a reason for the text before it, without a conclusion or an objection."""
+    if len(part) > 200 or not GIVES_REASON.match(part):
+        return False
+    (begin, end), _ = main_clause(part, (0, len(part)), language)
+    if begin and quantities(part, begin, end, language):
+        return False  # "Because a pentagon has five corners, five edges meet there."
+    rest = GIVES_REASON.sub(" ", part) if UNSPACED.search(part) else part[8:]
+    return not (SO.search(rest) or OPPOSED.search(rest) or objection(rest, language) or unsure(rest))
+
+
+def _is_of_others(text: str, sentences: list[Span], language: str, wanted: Asked) -> bool:
+    """Returns whether the last sentence gives only values of other things, after a sentence with an asked value."""
+    part = text[slice(*sentences[-1])]
+    values = quantities(text, *sentences[-1], language)
+    if not values or len(part) > 200 or "=" in part or not all(says_other(text, wanted, value) for value in values):
+        return False
+    bare = APPROXIMATE.sub(" ", part)
+    if SO.search(bare) or OPPOSED.search(bare) or objection(bare, language) or unsure(bare) or REPORTS.search(bare):
+        return False
+    if CORRECTION.search(part) or UNREAL.search(part):
+        return False
+    keys = {value.key for value in values}
+    before = quantities(text, *sentences[-2], language)
+    own = [value for value in before if wanted.is_wanted(text, value) and value.key not in keys]
+    named = {stem for value in values for stem in counted(text, value)}
+    return bool(own) and all(named.isdisjoint(counted(text, value)) for value in own)
+
+
+def _explained_from(text: str, sentences: list[Span], language: str) -> int:
+    """Returns the index of the sentence that begins an explanation of what precedes it, or the number of sentences."""
+    for index, span in enumerate(sentences[1:], 1):
+        found = EXPLAINS.match(text, *span)
+        if found is None:
+            continue
+        rest = text[found.end() : sentences[-1][1]]
+        opposed = SO.search(rest) or OPPOSED.search(rest) or objection(rest, language) or unsure(rest)
+        before = text[slice(*sentences[index - 1])]
+        if (
+            opposed
+            or reports(rest, NOTHING)
+            or CORRECTION.search(rest)
+            or not quantities(before, 0, len(before), language)
+        ):
+            break
+        return index
+    return len(sentences)
+
+
+def _is_beside(text: str, sentences: list[Span], language: str, wanted: Asked) -> bool:
+    """Returns whether the last sentence rejects another value or names a neighbour of the value concluded before it."""
+    part = text[slice(*sentences[-1])]
+    wrong, neighbour = CALLS_WRONG.search(part), NEIGHBOUR.match(part)
+    if not (wrong or neighbour) or len(sentences) < 2 or len(part) > 120:
+        return False
+    before = text[slice(*sentences[-2])]
+    values = {value.key for value in quantities(text, *sentences[-1], language) if not value.article}
+    known = {value.key for value in quantities(text, *sentences[-2], language)}
+    if not values or not known or not values.isdisjoint(known if wrong else ()) or not SO.search(before):
+        return False
+    if wrong and (len(values) > 1 or (_DOING.match(part) and "would" not in wrong[0])):
+        return False  # "Multiplying 3 by 8 was wrong"
+    rest = part[: wrong.start()] if wrong else part[neighbour.end() :] if neighbour else ""
+    if SO.search(rest) or OPPOSED.search(_MINE.sub(" ", rest)) or objection(rest, language) or REPORTS.search(rest):
+        return False
+    return bool(wrong) or (
+        NEIGHBOUR.search(wanted.sentence) is None and len(stems(before) & stems(wanted.sentence)) > 1
+    )
+
+
+_MINE = lazy_pattern(r"\b(?:I|my)\b")
+
+
+_DOING = lazy_pattern(r"\W*(?!(?:the|this|that)\b)\w+ing\b", re.IGNORECASE)
+
+
+def _is_courtesy(part: str, language: str) -> bool:
+    return (
+        len(part) < 160
+        and COURTESY.match(part.lstrip(" (¡")) is not None
+        and "?" not in part
+        and not any(char.isdigit() for char in part)
+        and not objection(part, language)
+    )
+
+
+def _is_check(part: str, language: str) -> bool:
+    """Returns whether a sentence is a check that confirms the answer, without an objection or a new conclusion."""
+    if len(part) > 200 or not CHECK.match(part.lstrip(" (*_")) or not any(char.isdigit() for char in part):
+        return False
+    if SO.search(part) or OPPOSED.search(part) or objection(part, language) or unsure(part):
+        return False
+    return all(_holds(match) for match in EQUATION.finditer(part))
+
+
+def _holds(equation: re.Match[str]) -> bool:
+    first, sign, second, result = equation.groups()
+    a, b, c = (Fraction(number.replace(",", ".")) for number in (first, second, result))
+    if sign in "/÷:":
+        return b != 0 and a == b * c
+    return c == (a + b if sign == "+" else a - b if sign in "-−–" else a * b)
