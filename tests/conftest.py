@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from trust_for_tests import EVIL
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -188,3 +189,15 @@ def few_problems(tmp_path_factory) -> Path:
         lines = (bundled("datasets/gsm8k_style") / f"{split}.jsonl").read_text(encoding="utf-8").splitlines(True)
         (path / f"{split}.jsonl").write_text("".join(lines[:count]), encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def marker(tmp_path, monkeypatch):
+    """What is made when the module `evil_for_tests`, which can be imported, is imported."""
+    folder = tmp_path / "importable"
+    folder.mkdir()
+    (folder / "evil_for_tests.py").write_text(EVIL)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.chdir(tmp_path)
+    yield folder / "marker"
+    sys.modules.pop("evil_for_tests", None)

@@ -210,6 +210,11 @@ _OTHERWISE = lazy_pattern(
     r"(?:(?:if|had|wenn|hätten?|si|se|если|gdyby|als|om|eğer)\b[^.!?]{0,200}" + _WOULD + r"|如果[^。！？]{0,80}就)",
     re.IGNORECASE,
 )
+_IS_TO = lazy_pattern(  # "A common mistake is to subtract"
+    r"\s(?:(?:here|hier|ici|aquí|aqui|qui)\s)?(?:is|would be|ist|wäre|est|serait|es|sería|é|seria|è|sarebbe)\b"
+    r"(?![^.!?]*(?:answer|antwort|réponse|respuesta|resposta|risposta))",
+    re.IGNORECASE,
+)
 # "The 9 would only be right for a proportion."
 _ONLY_THEN = lazy_pattern(
     r"[\s*_-]*(?:(?:the|an?|die|der|das|ein|eine|le|la|les|une?|el|los|una|os?|um|uma|il|lo"
@@ -391,7 +396,8 @@ def _before_remark(text: str, stop: int) -> int | None:
     given_up = _GIVEN_UP.match(text, begin, stop)
     if given_up and not _TURNS.search(text, given_up.end(), stop) and _of_other_values(text, given_up.end(), stop):
         return begin
-    if MISTAKES.match(text, begin, stop) and not _names_value_before(text, begin, stop):
+    mistakes = MISTAKES.match(text, begin, stop)
+    if mistakes and _IS_TO.match(text, mistakes.end(), stop) and not _names_value_before(text, begin, stop):
         return begin
     if _ONLY_THEN.match(text, begin, stop) and not _names_value_before(text, begin, stop):
         return begin
