@@ -207,6 +207,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of the public sets")
     parser.add_argument("--peer", choices=("math-verify",), help="also measure this peer, in turns")
     parser.add_argument("--pairs", type=int, default=6000, help="generated same-value and near-miss pairs")
+    parser.add_argument("--rows", type=int, help="measure only the first rows of every set")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     judges = {"ours": ours()} | ({"math-verify": math_verify()} if options.peer else {})
@@ -225,6 +226,7 @@ def main() -> None:
         if not rows:
             print(f"{name:<36}skipped: not under {options.data}")
             continue
+        rows = rows[: options.rows]
         for judge, found in compared(rows, judges).items():
             figures[f"{name} / {judge}"] = found
             print(
