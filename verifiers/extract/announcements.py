@@ -12,7 +12,7 @@ from verifiers.extract.retractions import instead, plain_tail, retracted
 from verifiers.extract.sentences import MATHS, sentence_ends, sentence_start
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.turns import ALTERNATIVE, CONCLUSION, CORRECTION
-from verifiers.extract.wordings import says_no_solution
+from verifiers.extract.wordings import CONCEDING, says_no_solution
 from verifiers.extract.words import VALUE, WORD, ascii_words
 from verifiers.lazy_pattern import lazy_pattern
 
@@ -37,14 +37,14 @@ _CLAUSE = lazy_pattern(
     re.IGNORECASE,
 )
 _REASONING = lazy_pattern(
-    r"(?<![,(\s])[,(\s]++(?:as (?:required|desired|expected|claimed|needed|stated|wanted|shown|asked)"
+    r"(?<![,(\s])[,(\s]++(?:"
+    + CONCEDING
+    + r"|(?:as (?:required|desired|expected|claimed|needed|stated|wanted|shown|asked)"
     r"|which (?:matches|agrees|means|makes|confirms)|(?:it|this) (?:doesn['’]t|does not|can['’]t|cannot"
     r"|isn['’]t) (?:make sense for it to be"
-    r"|be) [A-J]|even (?:though|if)|although|though|obwohl|auch wenn|bien que|même si|aunque|embora|anche se|sebbene"
-    r"|хотя"
-    r"|hoewel|mimo że|because|since|given that|as (?:it|the|we|this|there)|which (?:is|are)|weil|denn|car"
+    r"|be) [A-J]|because|since|given that|as (?:it|the|we|this|there)|which (?:is|are)|weil|denn|car"
     r"|parce que|porque|perché"
-    r"|потому что|так как)\b",
+    r"|потому что|так как)\b)",
     re.IGNORECASE,
 )
 # The aside has words only, and none that change the value before it.

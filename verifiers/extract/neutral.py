@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from verifiers.extract.wordings import CONCEDING
 from verifiers.lazy_pattern import lazy_pattern
 
 _STRUCK = lazy_pattern(r"~~(?!\s)[^~\n]{1,200}(?<!\s)~~")  # struck out in Markdown
@@ -23,14 +24,7 @@ _ONLY = lazy_pattern(
     r"\b(?P<ne>n(?:e\s|['’]))(?P<kept>[^\W\d_]+\s(?:(?:donc|alors|ainsi)\s)?)(?P<que>(?:plus\s)?que\s)(?=\d|[^\W\d_]+)"
 )
 # "Although some say 10, ...": not the writer's own doubt
-_CONCEDED = lazy_pattern(
-    r"(?:^|(?<=[.!?]\s)|(?<=\n))(?:although|even though|though|obwohl|auch wenn|bien que|même si|aunque|embora"
-    r"|ainda que|sebbene|anche se|хотя|hoewel|mimo że|chociaż)\s"
-    r"(?![^,.;!?]*\b(?:i|i['’]m|we|sure|certain|might|may|could|should|ich|wir|je|nous|yo|eu|io|я|мы|ik|nie wiem|no"
-    r"|nein|non|não|нет|nee|nie)\b)"
-    r"[^,.;!?\n]{1,120},\s",
-    re.IGNORECASE,
-)
+_CONCEDED = lazy_pattern(rf"(?:^|(?<=[.!?]\s)|(?<=\n)){CONCEDING}[^,.;!?\n]{{1,120}},\s", re.IGNORECASE)
 
 
 _TAIL = 20_000  # characters that are read

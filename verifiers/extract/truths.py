@@ -249,9 +249,9 @@ def _stated(text: str, start: int, end: int, prompt: str) -> Extraction | None:
 
 def _meaning_of(text: str, sentence: Span, asked: str, language: str) -> str:
     """Returns "yes" or "no" if a sentence states or denies what is asked and says nothing else, or ""."""
-    tail = _AND_SO.search(text, *sentence)
     if _EASTERN.search(asked):
         return _in_eastern_words(text[slice(*sentence)], asked)
+    tail = _AND_SO.search(text, *sentence)
     clause, concluded = ((tail.start("rest"), sentence[1]), True) if tail else main_clause(text, sentence, language)
     possible = _possible(text, clause, sentence, asked)
     if possible:

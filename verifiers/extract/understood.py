@@ -29,6 +29,7 @@ from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span, ending
 from verifiers.extract.statement_words import GOT, JOINS, MAY, OPPOSED, REPORTS, UNREAL, behind_denial
 from verifiers.extract.vocabulary import HARMLESS, SAFE, SAFE_UNSPACED, UNSAFE
+from verifiers.extract.wordings import CONCEDING
 from verifiers.extract.words import ascii_words
 from verifiers.lazy_pattern import lazy_pattern
 
@@ -73,14 +74,7 @@ _INTRO = lazy_pattern(
 )
 _MINE = lazy_pattern(r"\b(?:i|me|my|you|your|he|she|they|his|her|their|key|hearsay|luck|guess\w*)\b", re.IGNORECASE)
 # "..., even though 8 looks right": what is conceded leaves the answer as it is, unless it is the writer's doubt.
-_CONCEDED = lazy_pattern(
-    r",?\s(?:even though|even if|although|obwohl|auch wenn|aunque|bien que|même si|embora|anche se|sebbene|hoewel"
-    r"|хотя)\s"
-    r"(?![^.;]*\b(?:i|i['’]m|we|sure|certain|might|may|could|should|not|wrong|ich|je|yo|eu|io|я|nicht|pas|no|não|non"
-    r"|не)\b)"
-    r"[^.;¤]*",
-    re.IGNORECASE,
-)
+_CONCEDED = lazy_pattern(rf",?\s{CONCEDING}[^,.;¤]*", re.IGNORECASE)
 _OTHERS = frozenset("you your he she they his her their".split())  # in a box's sentence, people of the problem
 # Words that show Polish or Italian, where "i" means "and" or is an article.
 _AND = lazy_pattern(

@@ -44,6 +44,15 @@ ALL_REALS = (
     r"|todos os (?:numeros )?reais|tutti i (?:numeri )?reali|все действительные числа|любое действительное число"
     r"|(?:全体|所有|一切)(?:实数|實數)|(?:すべて|全て)の実数|모든 실수|جميع الأعداد الحقيقية"
 )
+# A conjunction that concedes something, unless its clause holds the writer's doubt or another possible answer.
+CONCEDING = (
+    r"(?:even though|even if|although|though|obwohl|auch wenn|bien que|même si|aunque|embora|ainda que|anche se|sebbene"
+    r"|хотя|hoewel|mimo że|chociaż)\s(?![^,.;!?]*(?:\b(?:i|i['’]m|we|sure|certain|might|may|could|should|not|wrong"
+    r"|also|too"
+    r"|either|possible|correct|answers?|ich|wir|nicht|auch|möglich|falsch|nein|je|nous|pas|aussi|yo|no|también|posible"
+    r"|eu"
+    r"|não|também|possível|io|non|anche|ik|ook|nee|nie)\b|(?<!\w)(?:я|мы|не|нет|тоже)(?!\w)))"
+)
 _YES = (
     "ja oui si sí sì sim tak ya हाँ हां да 是 是的 はい 예 네 نعم evet tak wahr wahre vrai vraie verdadera verdadeira"
     " vera sant sann waar prawda prawdziwe dogru doğru doğrudur dogrudur đúng dung benar 참 правда 真 verdadero"

@@ -106,8 +106,8 @@ class MathVerifier:
     The gold is a number, plain text, LaTeX, or a worked solution that ends in `#### N` or boxes its answer. Its type
     decides what counts as the same: sets and intervals are compared as sets, tuples in order, equations up to scale,
     quantities by dimension and size, decimals at the gold's last place, exact golds exactly. Caps and a budget of
-    work bound the cost, so a completion of up to 1 MB takes at most about 130 ms on a slow core, in any thread. Reasons: see
-    REASONS.
+    work bound the cost, so a completion of up to 1 MB takes at most about 130 ms on a slow core, in any thread.
+    Reasons: see REASONS.
 
     Args:
         strict: only a single `<answer>` block counts, and no decimal is accepted for an exact gold.
