@@ -141,6 +141,15 @@ UNREAL = Gated(
     r"\b(?:would|could|might|should|had|were|if only|unless|wouldn['’]t|würde\w*|wäre\w*|hätte\w*|könnte\w*)\b",
     re.IGNORECASE,
 )
+# "..., although 8 is also possible": the sentence leaves another answer open.
+ALSO_POSSIBLE = lazy_pattern(
+    r"\b(?:also|equally|just as|auch|ebenso|genauso|aussi|également|también|igualmente|também|anche|ook|också|też"
+    r"|również)\b"
+    r"[^.;]{0,30}?\b(?:possible|right|correct|möglich|denkbar|richtig|juste|posible|correct[oa]|possível|corret[oa]"
+    r"|possibile|giust[oa]|mogelijk|möjlig\w*|możliw\w*)\b|\b(?:possible|right|correct) (?:too|as well)\b"
+    r"|(?<!\w)(?:тоже|также)\s[^.;]{0,30}?(?:возможн|подход|верн)",
+    re.IGNORECASE,
+)
 CONDITION = lazy_pattern(
     r"\W*(?:(?:so|then|and|but|now|also|therefore|thus) )?(?:if|when|given(?: that)?|wenn|si|se|als|om|если|jeśli"
     r"|如果|若)(?![^\W\d_])"

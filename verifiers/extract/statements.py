@@ -50,6 +50,7 @@ from verifiers.extract.sentences import BEFORE_AND
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.statement_words import (
     AFTER_TIME,
+    ALSO_POSSIBLE,
     ANNOUNCES,
     ANOTHER,
     ASKED_WITH,
@@ -189,6 +190,8 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
     reported = reported.replace(", want ", ", ") if language == "nl" else reported  # "because"
     if reports(reported, wanted) or supposes(part):
         return None
+    if ALSO_POSSIBLE.search(part):
+        return Extraction(None, "unsure")
     frame = FRAMES.search(text, low, sentence[0])
     if frame and not (
         CALLED_BAD.search(frame[0]) and OBJECTS.search(text, frame.end(), sentence[0]) and SO.match(part)
