@@ -9,7 +9,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 from verifiers.extract.gates import Gated
-from verifiers.extract.quantities import Quantity
+from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.statement_words import ASKS_TIME, DIFFERS, PLAIN_WORD, SHARED, STOP, UNSPACED, WORD
 from verifiers.lazy_pattern import lazy_pattern
 from verifiers.units.reading import Unit, atoms, read_unit

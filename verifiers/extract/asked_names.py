@@ -6,6 +6,7 @@ import functools
 import re
 from dataclasses import dataclass
 
+from verifiers.extract.asked_days import DAYS, MONTHS, names_of_days
 from verifiers.extract.gates import Gated
 from verifiers.extract.numerals import language_of
 from verifiers.extract.spans import Span
@@ -43,8 +44,6 @@ _BESIDES = lazy_pattern(
     r"|(?<!\w)(?:чем|кроме|если|после|до)(?!\w)",
     re.IGNORECASE,
 )
-
-
 # Words before a name that follows its description: "The tallest is Ben", "Самый старший — Петя".
 _COPULA = lazy_pattern(
     r"(?:\b(?:is|was|ist|war|est|était|es|fue|era|é|foi|è|fu|are)|(?<!\w)это|—|–|\s-|:)\s*(?:(?:the|der|die|o|a|la"
@@ -84,29 +83,6 @@ _NOT = lazy_pattern(
     r"|except|but|would)(?!\w)",
     re.IGNORECASE,
 )
-DAYS = lazy_pattern(
-    r"(?<![^\W\d_])(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch"
-    r"|sonnabend|lundi|mardi"
-    r"|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|(?:segunda"
-    r"|terça|quarta|quinta|sexta)-feira"
-    r"|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag"
-    r"|zondag|понедельник|вторник"
-    r"|сред[ау]|четверг|пятниц[ау]|суббот[ау]|воскресенье|måndag|tisdag|onsdag|torsdag|fredag|lördag|söndag"
-    r"|poniedział(?:ek|ku)|wtor(?:ek|ku)|środ[aęy]|czwart(?:ek|ku)|piąt(?:ek|ku)|sobot[aęy]|niedziel[aęi]"
-    r"|pazartesi|salı|çarşamba|perşembe|cumartesi|cuma|pazar|senin|selasa|rabu|kamis|jumat|sabtu|minggu|thứ "
-    r"(?:hai|ba|tư|năm|sáu|bảy)|chủ nhật|الاثنين|الثلاثاء|الأربعاء|الخميس|الجمعة|السبت|الأحد|सोमवार|मंगलवार"
-    r"|बुधवार|गुरुवार|शुक्रवार|शनिवार|रविवार)(?:(?=d[ıiuü]r)|(?=t[ıiuü]r)|(?![^\W\d_]))|(?:星期|周)[一二三四五六日天]"
-    r"|[月火水木金土日]曜日|[월화수목금토일]요일",
-    re.IGNORECASE,
-)
-_WHICH_DAY = Gated(
-    r"\b(?:what|which|on which) day|\bwelche[rmn]? (?:wochen)?tag|\bquel jour|\bqué día|\bque dia|\b(?:che"
-    r"|quale) giorno|\b(?:welke|wat voor) dag"
-    r"|какой день|星期几|周几|何曜日|무슨 요일|vilken (?:vecko)?dag|jaki(?:m)? dzie[ńn]|który dzień|hangi gün|thứ mấy"
-    r"|hari apa|ما اليوم|أي يوم|कौन सा दिन"
-    r"|कौन-सा दिन|\b(?:what|which) month|welche[rmn] monat|quel mois|qué mes|que mês|che mese",
-    re.IGNORECASE,
-)
 
 
 def _at_the_end(text: str, clause: Span, matches: list[re.Match[str]], predicate: frozenset[str]) -> Span | None:
@@ -140,76 +116,9 @@ def _is_named(name: str, prompt: str) -> bool:
 _RANKED_FIRST = lazy_pattern(r"谁(最[\u4e00-\u9fff])")
 
 
-_MONTH = (
-    r"(?:january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun"
-    r"|jul|aug|sept?|oct|nov|dec"
-    r"|januar|februar|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre"
-    r"|octobre|novembre|décembre"
-    r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|janeiro|fevereiro"
-    r"|março|maio|junho|julho"
-    r"|setembro|outubro|novembro|dezembro|gennaio|febbraio|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre)"
-)
-MONTHS = lazy_pattern(rf"(?<![^\W\d_]){_MONTH}(?![^\W\d_])", re.IGNORECASE)
-_DATE = lazy_pattern(
-    rf"(?<![^\W_]){_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?(?![\d%])|(?<![\d.])\d{{1,2}}(?:st|nd|rd"
-    rf"|th|er|\.|º|°)? (?:of |de )?{_MONTH}"
-    r"(?![^\W\d_])(?:(?: de|,)? \d{4})?",
-    re.IGNORECASE,
-)
-_WHICH_DATE = lazy_pattern(
-    r"\b(?:(?:what|which) (?:date|day)|when|wann|welche[smnr] (?:datum|tag)|quelle date|quel jour|quand|qué "
-    r"(?:fecha|día)|cuándo|que (?:data|dia)|quando"
-    r"|(?:che|quale|in che) (?:data|giorno))\b",
-    re.IGNORECASE,
-)
-
-
 def asks_for_a_name(prompt: str) -> bool:
     """Returns whether a question asks for a name, a weekday, a month or a date."""
-    return (
-        _names_of_days(prompt[-600:]) != (None, False) or "谁" in prompt or _question(prompt[-600:]).names is not None
-    )
-
-
-def asked_day(text: str, sentence: Span, clause: Span, prompt: str) -> Span | None:
-    """Returns the weekday or month of the last clause, or one of the sentence that the question does not name."""
-    days, _ = _names_of_days(prompt[-600:])
-    return None if days is None else _last_one(days, text, sentence, clause, prompt)
-
-
-def asked_date(text: str, sentence: Span, clause: Span, prompt: str) -> Span | None:
-    """Returns the date of the last clause, or one of the sentence that the question does not name."""
-    _, dated = _names_of_days(prompt[-600:])
-    return _last_one(_DATE, text, sentence, clause, prompt) if dated else None
-
-
-@functools.lru_cache(maxsize=256)
-def _names_of_days(prompt: str) -> tuple[re.Pattern[str] | None, bool]:
-    """Returns the pattern of the weekdays or months that a question asks for, and whether it asks for a date."""
-    asked = _WHICH_DAY.search(prompt)
-    of_month = asked is not None and asked[0].lower().endswith(("month", "monat", "mois", "mes", "mês", "mese"))
-    return None if asked is None else MONTHS if of_month else DAYS, _WHICH_DATE.search(prompt) is not None
-
-
-def _last_one(pattern: re.Pattern[str], text: str, sentence: Span, clause: Span, prompt: str) -> Span | None:
-    concluded = list(pattern.finditer(text, *clause)) if clause[0] > sentence[0] else []
-    if len({match[0].lower() for match in concluded}) == 1:
-        return None if FROM.search(text, clause[0], concluded[0].start()) else concluded[0].span()
-    given = {name[0].lower() for name in pattern.finditer(prompt)}
-    found = [match for match in pattern.finditer(text, sentence[0], clause[1]) if match[0].lower() not in given]
-    if not found or FROM.search(text, sentence[0], found[-1].start()):
-        return None
-    closes = _ENDING.fullmatch(text, found[-1].end(), clause[1])
-    return found[-1].span() if closes or len({match[0].lower() for match in found}) == 1 else None
-
-
-_ENDING = lazy_pattern(r"[ .!*_。]*(?:입니다|이다|です|だ|である|になります|[dt][ıiuü]r|है)?[\s.!*_。।]*")
-FROM = lazy_pattern(
-    r"\b(?:before|after|since|from|until|not|vor|nach|seit|nicht|avant|après|depuis|pas|antes de|después de"
-    r"|desde|no|depois de|não|prima di|dopo|da|non)"
-    r"(?: the| dem| le| el| il| o)?\s*$",
-    re.IGNORECASE,
-)
+    return names_of_days(prompt[-600:]) != (None, False) or "谁" in prompt or _question(prompt[-600:]).names is not None
 
 
 # "or" by language, because the same word may mean something else in another language.

@@ -17,7 +17,7 @@ from verifiers.extract.asked import (
     stems,
     topics,
 )
-from verifiers.extract.quantities import Quantity
+from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.sentences import BEFORE_AND
 from verifiers.extract.spans import Span
 from verifiers.extract.statement_words import (

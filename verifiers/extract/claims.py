@@ -12,17 +12,8 @@ import re
 from collections.abc import Mapping
 
 from verifiers.extract.asked import Asked, shared_with
-from verifiers.extract.asked_names import (
-    DAYS,
-    FROM,
-    MONTHS,
-    THAT_IS,
-    asked_date,
-    asked_day,
-    asked_name,
-    asks_for_a_name,
-    without_denied_names,
-)
+from verifiers.extract.asked_days import DAYS, FROM, MONTHS, asked_date, asked_day
+from verifiers.extract.asked_names import THAT_IS, asked_name, asks_for_a_name, without_denied_names
 from verifiers.extract.clauses import main_clause, opposed, reports, supposes
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.statement_words import (

@@ -43,9 +43,10 @@ from verifiers.extract.clauses import begins_clause, main_clause, objection, opp
 from verifiers.extract.closings import closing_form, closing_list, closing_share
 from verifiers.extract.conclusions import OPTION_LABEL, altered, concludes, unsure
 from verifiers.extract.contrasts import contrast, explains
+from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.last_sentences import closing
 from verifiers.extract.operands import result_of
-from verifiers.extract.quantities import Quantity, quantities
+from verifiers.extract.quantities import quantities
 from verifiers.extract.sentences import BEFORE_AND
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.statement_words import (

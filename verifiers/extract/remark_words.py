@@ -1,0 +1,323 @@
+"""Patterns of remarks that may follow an answer and say nothing about it, by language."""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.extract.gates import Gated
+from verifiers.lazy_pattern import lazy_pattern
+
+OFFER = lazy_pattern(
+    r"[\s¿*_(-]*(?:would you like|do you (?:want|have|need)|shall i|should i (?:also )?(?:show|explain|solve)"
+    r"|want me to|can i help"
+    r"|(?:does|did) (?:that|this|it) (?:make sense|help)|is (?:that|this|it|everything) clear|(?:any|more"
+    r"|other) (?:other )?questions"
+    r"|need (?:more|any) help|let me know|feel free|(?:if|in case) you(?:['’]d| would)? (?:have|need|want|like|wish"
+    r"|prefer)"
+    r"|möchtest du|möchten sie|soll ich|willst du|(?:wenn|falls) (?:du|sie|ihr) (?:noch )?(?:weitere )?(?:fragen"
+    r"|hilfe|mag|möchte|will|woll)|brauchst du|hast du noch|auf wunsch|gern(?:e)? (?:zeige|erkläre|rechne)"
+    r"|ist (?:das|alles) klar|frag (?:gern|einfach)|veux-tu|voulez-vous|souhaite[sz]|dois-je|puis-je|si (?:tu (?:as"
+    r"|veux|préf)"
+    r"|vous (?:avez|voulez|préf)|besoin)"
+    r"|as-tu|avez-vous|n['’]hésite|(?:quieres|quiere|deseas|desea) (?:que|ver|otr)|te gustaría|le gustaría"
+    r"|si (?:tienes|necesitas|quieres|quiere|lo deseas?|te apetece|prefieres)"
+    r"|tienes (?:alguna|más)|(?:você )?(?:quer|gostaria) (?:que|de|ver)|se (?:você )?(?:tiver|precisar|quiser|preferir)"
+    r"|posso ajudar|vuoi (?:che|vedere|un)"
+    r"|vorresti|se (?:hai|vuoi|vuole|ti serve|preferisci)|hai (?:altre )?domande|posso aiutar|wil je|zal ik"
+    r"|als (?:je|u) (?:nog )?(?:vragen|wil|wilt)|heb je (?:nog )?vragen"
+    r"|vill du|om du (?:har|vill)|chcesz|czy chcesz|jeśli (?:masz|chcesz|wolisz)|masz pytania|хочешь|хотите"
+    r"|если (?:есть|у вас|у тебя|нужн|хо[чт])|есть ли (?:ещё )?вопрос|якщо (?:хоч|потріб)|pokud (?:chce|máš)"
+    r"|αν (?:θέλ|χρει)"
+    r"|(?:başka )?sorun(?:uz)? varsa|ister misin|isters|bạn có (?:muốn|cần)|nếu bạn|apakah (?:kamu|anda) (?:ingin|mau)"
+    r"|(?:jika|kalau) (?:kamu|anda|mau|ingin)|dacă (?:vrei|dorești)"
+    r"|(?:你|您)?(?:想|要|需要)(?:不要|我|看|了解)|如果(?:你|您)?(?:还|有|需要|想|愿意)|还有(?:什么|其他)|他に"
+    r"|もし(?:他に|さらに|よ)|質問が"
+    r"|(?:よければ|必要なら|ご希望)|더 궁금|다른 질문|질문이 있|원하(?:시?면|신다면)|هل (?:تريد|ترغب|لديك)|(?:إذا"
+    r"|إن) (?:كان لديك|أرد|شئت|رغبت)"
+    r"|אם תרצ|اگر (?:بخواه|مایل|سوال)|क्या आप|(?:अगर|यदि) (?:आपको|आप|तुम)|(?:अगर|यदि) चाहें)",
+    re.IGNORECASE,
+)
+# An offer to show something may contain numbers: "If you like, I can draw it with 5 posts."
+SHOWING = lazy_pattern(
+    r"\b(?:draw|show|explain|walk (?:you )?through|sketch|zeichne|zeige|erkläre|rechne|montre|explique|dessine|muestro"
+    r"|explico|dibujo|mostro|desenho|spiego|disegno|laten zien|leg uit|teken|visar|ritar|pokażę|narysuję|wyjaśnię)\b"
+    r"|покажу|объясню|нарисую|画|解释|演示|説明|描き|보여|그려",
+    re.IGNORECASE,
+)
+# If an offer contains one of these words, it doubts the answer and is kept.
+DOUBTS = lazy_pattern(
+    r"answer|instead|correct|right|wrong|\bsure\b|change|rather|really|actually|true|trust|\bcheck|mistake"
+    r"|different|antwort|richtig"
+    r"|falsch|réponse|juste|respuesta|resposta|risposta|ответ|верн|правильн|答案|答え|正し|正确|错|정답|맞|الجواب"
+    r"|الإجابة|cevap|doğru|đáp"
+    r"|jawab|benar|उत्तर|सही|svar|rätt|odpowied",
+    re.IGNORECASE,
+)
+CONFUSED = (
+    r"(?:attention à |veillez à |veille à )?ne pas (?:répondre|écrire|donner|dire|mettre)|cuidado con (?:responder"
+    r"|decir"
+    r"|poner)|(?:be careful |take care )?not to (?:answer|write|say|give)|don['’]t (?:answer|write|say|put)"
+    r"|no (?:respondas"
+    r"|digas|pongas)|não (?:responda|diga)|non (?:rispondere|dire)|注意不要(?:写|答|算)|"
+    r"(?:do not|don['’]t|not to be|be careful not to|never)\s+confuse\w*|not to be confused"
+    r"|nicht (?:mit [^.!]{3,40} )?(?:zu )?verwechseln|verwechsle"
+    r"|ne pas confondre|ne confond\w*|à ne pas confondre|no (?:lo )?confund\w*|não confund\w*|non confond\w*"
+    r"|da non confondere|не путать"
+    r"|не путай\w*|不要(?:和|与|跟)?[^,，。]{0,12}混淆|混同し"
+)
+CONTRAST = (
+    r"(?:and |but |und |et |y |e |а )?(?:not|nicht|non(?: pas)?|pas|no|não|не|niet|inte|nie|bukan|değil"
+    r"|instead of|rather than)(?!\w)"
+    r"|不是|而不是|而非|न कि"
+)
+WOULD = (
+    r"(?:\b(?:would|could|wäre[nt]?|würden?|hätten?|käme[nt]?|gäbe|[^\W\d_]+raient|[^\W\d_]+rait|(?:ser|habr|dar|tendr"
+    r"|saldr|quedar|costar)ían?|(?:ser|dar|ter|ficar|haver)iam?|(?:sar|avr|dar|verr)ebber?o?|byłoby|byłaby|byłyby|byłby"
+    r"|wyszłoby|zou(?:den)?|skulle|olurdu|olacaktı)\b|['’]d\b|(?<!\w)бы(?!\w))"
+)
+UNREAL = (
+    rf"(?:if|for|with|had|wenn|bei|mit|hätte|si|se|con|pour|avec|если|при|gdyby|dla|als|met|om|med"
+    rf"|eğer)\b[^()]{{0,160}}"
+    rf"{WOULD}|(?![^()]*(?:\?|\b(?:i|we|ich|wir|je|nous|yo|eu|io|я)\b))[^()]{{0,80}}{WOULD}|如果[^()（）]{{0,80}}就"
+    rf"|[^()（）]{{1,40}}(?:なら|だったら|であれば|れば)[^()（）]{{1,60}}"
+)
+CHECKED = (
+    r"(?:i(?:['’]ve| have)? )?(?:just )?(?:double-?|re-?)?(?:checked|verified)(?: (?:it|this|that|twice|again))*"
+    r"|typo (?:fixed|corrected)|(?:zweimal )?(?:geprüft|nachgerechnet)|vérifié|comprobado|verificado|conferido"
+    r"|verificato"
+    r"|проверено|sprawdzone|gecontroleerd|kontrollerat|验算过|検算済み"
+)
+CONFIRMING = lazy_pattern(rf"\s*[(（]\s*(?:{CHECKED})[^\d()（）]{{0,40}}[)）][.。!]?\s*", re.IGNORECASE)
+ASIDE = lazy_pattern(rf"\s*[(（]\s*(?:{CONFUSED}|{CONTRAST}|{UNREAL})[^()（）]*[)）][.。!]?\s*", re.IGNORECASE)
+# "Not bad at all!": a closing exclamation that praises and denies nothing.
+EXCLAIMS = lazy_pattern(
+    r"[\s¡*_(]*(?:(?:and |so |well,? |see,? )?(?:(?:that['’]?s|that was|that wasn['’]t|it['’]s|it wasn['’]t"
+    r"|this was|what) )?"
+    r"(?:(?:not|so|too|pretty|quite|really|very|rather|a|an|all|that|half) ){0,3}"
+    r"(?:bad|hard|difficult|easy|simple|nice|neat|fun|shabby|tricky|cool|great|lovely|a lot|lot|few|bit|sum|saving"
+    r"|bargain|deal)"
+    r"(?: (?:at all|one|little|number|question|problem|result|right|done|amount|lot|of \w+|for a \w+)){0,2}"
+    r"|(?:gar |eigentlich |das war |war )*(?:nicht|gar nicht|ganz|ziemlich|doch) (?:so |ganz |wahr "
+    r"|zu )?(?:schlecht|übel|schwer|schwierig"
+    r"|einfach|leicht|viel|schön)|(?:c['’](?:est|était) )?(?:pas (?:si |trop )?(?:mal|difficile|compliqué)(?: du tout)?"
+    r"|facile|(?:plutôt|assez) (?:facile|simple|bien))"
+    r"|(?:no (?:est[áa]|es|era|fue) )?(?:nada |tan |muy )*(?:mal|difícil|fácil|sencillo)|(?:até que )?(?:não (?:é"
+    r"|está|foi) )?(?:nada |tão |nem )*"
+    r"(?:mal|mau|difícil|fácil|simples)|(?:niente|mica) male|non (?:è|era) (?:così |poi )*(?:male|difficile)"
+    r"|(?:davvero )?(?:facile|semplice)"
+    r"|(?:helemaal )?niet (?:slecht|gek|verkeerd|moeilijk|zo moeilijk)|(?:inte (?:alls )?(?:så )?(?:illa|dåligt|svårt))"
+    r"|(?:całkiem |wcale )?(?:nieźle|nie tak (?:źle|mało)|proste)|(?:совсем |очень )?(?:неплохо|несложно|просто"
+    r"|легко)|(?:зовсім )?непогано"
+    r"|(?:hiç )?fena değil|(?:cukup |lumayan )?(?:mudah|lumayan|bagus)|không tệ(?: chút nào)?|(?:还|還|真|很"
+    r"|挺)?(?:不错|不難|不难|简单|简单吧)"
+    r"|(?:なかなか|とても)?(?:悪くない|簡単)(?:です)?ね?|나쁘지 않(?:네요|죠|아요)|쉽(?:죠|네요)|(?:ليس سيئ|غير سيئ"
+    r"|سهل)\w*(?: على الإطلاق)?|बुरा नहीं)"
+    r"[\s*_)]*[!！][\s*_)]*",
+    re.IGNORECASE,
+)
+# "The intercept isn't asked for.", "The change depends on the banknote.": something that the sentence before lacks.
+NOT_ASKED = Gated(
+    r"(?:(?:is|are|was|were)(?:n['’]t| not) (?:\w+ )?(?:asked|needed|required|wanted|relevant|of interest"
+    r"|part of (?:the|this) question)"
+    r"|(?:do|does|did)(?:n['’]t| not) (?:matter|play (?:a|any) (?:role|part)|concern us)|is (?:irrelevant"
+    r"|beside the point)"
+    r"|(?:nobody|no one) (?:asked|asks)|(?:we|you) (?:were(?:n['’]t| not) asked|(?:do not|don['’]t|didn['’]t) need)"
+    r"|depends? on"
+    r"|(?:ist|sind|war|wird) (?:hier |dabei |aber )*(?:nicht (?:gefragt|gesucht|gefordert|wichtig|nötig)|egal"
+    r"|unwichtig)"
+    r"|(?:spiel(?:t|en)|braucht|brauchen) (?:wir |man |hier |dabei )*(?:keine rolle|nicht)|häng(?:t|en) (?:von|davon)"
+    r"|n['’](?:est|était|intervient|a) pas (?:demandée?|utile|nécessaire|d['’]importance|ici)|on ne demande pas"
+    r"|n['’]importe pas|dépend d"
+    r"|no (?:se (?:pide|pregunta|necesita)|importa|hace falta|interesa)|depende d|não (?:foi pedid|é (?:pedid"
+    r"|necessári)|se pede|importa|interessa)"
+    r"|non (?:è (?:richiest|necessari)|serve|importa|interessa|ci interessa)|dipende d|(?:is|wordt"
+    r"|doet) (?:hier )?(?:niet (?:gevraagd|nodig)"
+    r"|er niet toe)|hangt af|(?:behövs|efterfrågas) inte|beror på|nie (?:jest|są) (?:potrzebn|ważn)|nie pytaj"
+    r"|nie ma znaczenia|zależy od"
+    r"|(?:не (?:нужн|требует|спрашива|важн|имеет значения)|завис[ия]т от|не потрібн|не питают|залежить від)"
+    r"|sorulmu|(?:gerek(?:li)?|önemli) değil|bağlı|không (?:cần|được hỏi|hỏi)|phụ thuộc|tidak (?:ditanya|perlu"
+    r"|diminta)|tergantung"
+    r"|(?:没有?问|沒有?問|不(?:需要|重要|影响)|取决于|无关)|(?:聞かれて|問われて|必要(?:では|は)?あり?|関係(?:が"
+    r"|は)?)い?ませ?ん|問題ではあり|によります|次第です"
+    r"|(?:묻지 않|필요 ?없|상관 ?없|달려 있|따라 다)|(?:غير مطلوب|لا (?:يهم|نحتاج)|ليست? مطلوب|يعتمد|تعتمد)"
+    r"|नहीं पूछ|ज़रूरत नहीं|निर्भर)",
+    re.IGNORECASE,
+)
+POINTS = lazy_pattern(  # such a remark must name its thing
+    r"[\s*_(]*(?:and |but )?(?:(?:it|this|that|these|those|which|what|everything|all|here|there|he|she|they|das"
+    r"|dies\w*|es|alles|er|sie|ça|cela"
+    r"|ceci|c|ce|cette|tout|eso|esto|todo|isso|isto|tudo|ciò|questo|tutto|dat|dit|alles|det|allt|to|это|всё|це"
+    r"|bu)(?![^\W\d_])"
+    r"|这|那|它|これ|それ|그|이것|هذا|ذلك|यह)",
+    re.IGNORECASE,
+)
+FITTING = (
+    r"(?:(?:it|that|this|everything|all|the (?:check|numbers?|sum))(?: all| both)?(?: (?:checks? out|fits?"
+    r"|works?(?: out)?|adds? up|match(?:es)?|agrees?"
+    r"|(?:is|are) (?:consistent|as required|as it should be|correct|right|fine))|['’]s (?:right|correct|consistent"
+    r"|fine))"
+    r"|(?:as|just as|exactly as) (?:required|it should(?: be)?|expected|stated|given|wanted)|(?:genau )?(?:wie"
+    r"|was) (?:gefordert|verlangt|es sein soll)"
+    r"|(?:es|das|alles|passt|stimmt)(?: es| das| alles| auch)? ?(?:passt|stimmt)?(?: alles| genau)?|(?:tout|ça|cela"
+    r"|c['’]est|le compte) ?"
+    r"(?:colle|marche|correspond|est bon|bon|est juste|y est)|(?:todo |eso )?(?:cuadra|encaja|coincide|está bien"
+    r"|es correcto)(?: todo)?"
+    r"|(?:tudo |isso )?(?:bate|confere|está certo|fecha)(?: certo)?|(?:tutto |il conto )?(?:torna|quadra)|(?:dat "
+    r"|alles |het )?klopt(?: het| dat| alles)?"
+    r"|(?:allt |det )?stämmer(?: det| allt)?|(?:wszystko )?(?:się zgadza|zgadza się|pasuje)|(?:всё|все) (?:сходится"
+    r"|верно|правильно)|(?:正好)?(?:符合|吻合|没错|正确)"
+    r"|(?:合って|一致して)います|맞습니다|맞아요)"
+)
+# "They add to 12, so it checks out."
+FITS = lazy_pattern(
+    r"[,;:—–，、،]\s*(?:(?:so|and|which|und|also|denn|das|donc|ce qui|et|así que|y|por lo que|e|o que|então|logo"
+    r"|quindi|dus|så|więc|czyli|а значит"
+    r"|так что|значит|и)(?![^\W\d_])\s*|(?:所以|因此|よって)[，、]?)*+"
+    rf"{FITTING}[.!。！\s)*]*",
+    re.IGNORECASE,
+)
+# "¡Coincide!", "Yes, it checks out.": a sentence that only confirms.
+AGREES = lazy_pattern(
+    rf"[\s¡*_(]*(?:(?:yes|ja|oui|sí|sim|sì|да|tak|and|und|et|y|e|и)\W+)?{FITTING}[.!。！\s)*_]*", re.IGNORECASE
+)
+# "It isn't 41, which is the sum of the legs.", "If you got 12, you counted the pieces.": one other value is given up.
+GIVEN_UP = lazy_pattern(
+    r"[\s*_-]*(?:(?:it|that|this)(?:['’]s not| is not| isn['’]t)|(?:es|das) (?:ist|sind) nicht|ce n['’]est pas"
+    r"|no (?:es|son)"
+    r"|não (?:é|são)|non (?:è|sono)|это не"
+    r"|(?:if|when) you (?:answered|got|get|wrote|put|said|have)(?=[^,]{1,30}, (?:then )?you(?:['’]ve| have)? (?:\w+ )?"
+    r"(?:count|forg[eo]t|add|includ|doubl|miss|us|mix|subtract|divid|multipli|stopp|overlook|omit|left)\w*\b))"
+    r"\s+(?=[$*€£]*\d[\d.,]*[^\d]*$)",
+    re.IGNORECASE,
+)
+TURNS = lazy_pattern(
+    r"\b(?:but|rather|it is|it['’]s|that['’]s|sondern|mais|sino|mas|bensì|ma)\b|(?<!\w)а(?!\w)", re.IGNORECASE
+)
+# "And if the larger one had been asked for, it would be 14."
+OTHERWISE = lazy_pattern(
+    r"[\s*_-]*(?:(?:and|but|und|aber|et|mais|y|pero|e|mas|ma|а|но|a|ale|en|maar|och|men|ama)\s)?"
+    r"(?:(?:if|had|wenn|hätten?|si|se|если|gdyby|als|om|eğer)\b[^.!?]{0,200}" + WOULD + r"|如果[^。！？]{0,80}就)",
+    re.IGNORECASE,
+)
+IS_TO = lazy_pattern(  # "A common mistake is to subtract"
+    r"\s(?:(?:here|hier|ici|aquí|aqui|qui)\s)?(?:is|would be|ist|wäre|est|serait|es|sería|é|seria|è|sarebbe)\b"
+    r"(?![^.!?]*(?:answer|antwort|réponse|respuesta|resposta|risposta))",
+    re.IGNORECASE,
+)
+# "The 9 would only be right for a proportion."
+ONLY_THEN = lazy_pattern(
+    r"[\s*_-]*(?:(?:the|an?|die|der|das|ein|eine|le|la|les|une?|el|los|una|os?|um|uma|il|lo"
+    r"|un)\s)?[$€£]?\d[\d.,/:]*[^.!?]{0,80}?"
+    + WOULD
+    + r"[^.!?]{0,20}\b(?:only|nur|seulement|uniquement|que|sólo|solo|solamente|só|apenas|soltanto|только|alleen|bara"
+    r"|tylko)\b",
+    re.IGNORECASE,
+)
+WARNING = lazy_pattern(rf"[\s*_-]*(?:{CONFUSED})", re.IGNORECASE)
+WHO = (
+    r"someone|somebody|some|others|other|many|people|students|student|a (?:friend|student)|i|my \w+|jemand|manche"
+    r"|viele|ich|quelqu['’]un"
+    r"|certains|alguien|algunos|muchos|alguém|alguns|muitos|qualcuno|alcuni|molti|кто-то|некоторые|многие|я|ktoś"
+    r"|niektórzy|iemand|sommigen|någon|vissa|jag|cineva|unii"
+)
+SAYS = (
+    r"claim(?:s|ed)?|say|says|said|thinks?|thought|writes?|wrote|gets?|got|had|answer(?:s|ed)?|behaupte[tn]?"
+    r"|sag(?:t|en)"
+    r"|schr[ie]+b(?:en)?|mein(?:t|en)|hatte|dit|disent|prétend|écrit|écrivent|dicen?|escrib\w+|diz(?:em)?|escrev\w+"
+    r"|dicono"
+    r"|dice|scriv\w+|говор\w+|пишут|(?:на)?писал\w*|mówi\w*|(?:na)?pisał\w*|zeg(?:t|gen)|schreef|säger|skrev|spun|scris"
+)
+NOT = (
+    r"(?:it|this|that|the answer)(?: (?:is|was) not|['’]s not| isn['’]t| wasn['’]t)|(?:das|es|die antwort) ist nicht"
+    r"|la réponse n['’]est pas|la respuesta no es|a resposta não é|la risposta non è|ответ не"
+    r"|ce n['’]est pas|no es|não é"
+    r"|non è|это не|to nie(?: jest)?|het is niet|det är inte|nu este|not|nicht|nu|nie|не|inte|niet|ikke"
+)
+OTHER = (
+    r"(?P<value>(?:\$[^$\n]{1,40}\$|[$€£]?[-−]?\d[\d.,/:]*(?<![.,/:])%?)(?: hours? \d+ minutes?"
+    r"|(?:時間| ?小?时)\d+分)?)"
+    r"(?![\w.]*\d)"
+)
+# A sentence or an aside that denies a value, and one that reports a value, which is called wrong after it.
+DENIES = lazy_pattern(rf"\s*[(（]?\s*(?:(?:{NOT})\s|不是|并非){OTHER}", re.IGNORECASE)
+DENIES_AFTER = lazy_pattern(
+    rf"\s*{OTHER}[^\W\d_]{{0,8}}?(?:では(?:ありません|ない(?:です)?)|じゃ(?:ない(?:です)?|ありません)"
+    r"|[이가] (?:아닙니다|아니에요))[。.!！\s]*"
+)
+REPORTS_VALUE = lazy_pattern(
+    rf"\s*[(（]?\s*(?:(?:{WHO})\s(?:[^\W\d_]+,?\s){{0,3}}?(?:{SAYS})\s"
+    r"|(?:my|the) (?:first|earlier|previous|initial) (?:\w+ )?(?:(?:of|was) )?"
+    r"|(?:我|有人|有的?同学)?(?:先前|之前|一开始|起初|刚才|最初)?[^，。,\d]{0,4}[写寫算说說]的?(?:是|成|了)?\s?"
+    rf"|(?:最初|はじめ|先ほど)[^、。\d]{{0,8}}\s?){OTHER}",
+    re.IGNORECASE,
+)
+CALLED_WRONG = lazy_pattern(
+    r"[^\d.。!?]{0,24}(?<![^\W\d_])(?:but|wrong|incorrect|mistaken|forg[eo]t|miss|ignor|which counts|aber|doch|falsch"
+    r"|mais|faux|pero|mal|mas|errad|ma|sbagliat|но|неверно|ошиб|ale|błęd|maar|fout|men|fel|dar|greșit)"
+    r"|[^\d。]{0,8}(?:错|錯|漏|但|間違|誤)",
+    re.IGNORECASE,
+)
+# Words that call a reported value right, or perhaps right.
+CALLED_RIGHT = lazy_pattern(
+    r"\b(?:right|correct|true|recht|richtig|raison|juste|razón|correcto|certo|correto|ragione|giust\w+|прав\w*|верн\w+"
+    r"|racja|gelijk|rätt|dreptate|ask\w*|question|want\w*|need\w*|probabl\w*|maybe|perhaps|possibl\w*|agree\w*|frage"
+    r"|vielleicht|peut-être|quizás|talvez|forse)\b|(?<!\w)(?:может|вопрос\w*)|对的|正确|正しい|可能",
+    re.IGNORECASE,
+)
+STATES = lazy_pattern(
+    r"(?:\b(?:but|rather|sondern|mais|sino|sim|ma|bensì|а|is|are|be|was|equals|ist|sind|est|sont|es|son|é|são|è|sono"
+    r"|este|jest|to|är|really|actually|makes?|becomes|это|равно)|[=≈→是为はが:])[\s$*]*$",
+    re.IGNORECASE,
+)
+CHECKS = lazy_pattern(
+    r"(?:let me|let['’]s|i['’]ll) (?:just |quickly )?(?:re-?|double-?)?(?:check|verify|confirm|make sure)\b"
+    r"|ich prüfe|je vérifie"
+    r"|\b(?:compruebo|vou conferir|controllo)\b|проверю|(?:检查|验证|再算)",
+    re.IGNORECASE,
+)
+CONFIRMED = lazy_pattern(
+    r"\s*(?:yes\W+)?(?:confirmed|verified|(?:it|that|this) (?:checks out|matches|agrees|holds)|bestätigt"
+    r"|(?:das )?stimmt|passt"
+    r"|confirmé|vérifié|confirmado|verificado|confermato|verificato|подтверждено|всё верно"
+    r"|确认无误|没有问题)[.!。！\s]*",
+    re.IGNORECASE,
+)
+OBJECTION = lazy_pattern(
+    r"\b(?:not|wrong|mistake|error|instead|should|actually|but|however|oops|forgot|except|rather|nicht|falsch|doch|aber"
+    r"|pas|faux|mais|pero|mal|mas|não|ma|non|не|но)\b|n['’]t\b|不|错|漏|但",
+    re.IGNORECASE,
+)
+NUMBERS = lazy_pattern(r"\$[^$\n]{1,80}\$|\\[dt]?frac\{[^{}]{1,20}\}\{[^{}]{1,20}\}|\d+(?:[.,/:]\d+)*")
+# "1/11 (≈ 0.0909)": an exact value and its decimal approximation.
+ROUNDED = lazy_pattern(
+    r"(?:\d\s?/\s?\d{1,9}|\\(?:[dt]?frac|sqrt)\{[^()]{1,60}\}|\\pi|π|√\d{1,9}|\\sqrt\d)\s?\$?(\s*\((?:≈|~|\\approx"
+    r"|approx\w*\.?|about"
+    r"|numerically|roughly|rund|etwa|ca\.|environ|circa|około|около|примерно)\s*\$?\d{1,9}(?:[.,]"
+    r"|\{,\})\d{1,12}(?:\.\.\."
+    r"|…)?\$?\)[.*\s]*)$"
+)
+# "，而不是12分钟", ", nicht 8", ", ni 24 ni 23", ", 10 değil": values that a sentence denies behind its own.
+DENIED = r"(?P<value>[$€£]?[-−]?\d[\d.,/:]*(?<![.,:])\$?)[^\W\d_]{0,3}(?:\s?[€%°]|\s[^\W\d_]+){0,3}"
+INSTEAD = lazy_pattern(
+    r"[，,、]?\s*(?:而不是|而非|并不是|并非|不是)\s?(?P<value>[$\d][\d.,/:$]*)[^，。、\d]{0,12}[.。!！]?"
+)
+NOT_THIS = lazy_pattern(
+    r"(?:\s*[,;(—–]\s*(?:(?:and|but|und|et|mais|y|pero|e|mas|ma|и|а|en|och|i|a|ve)\s)?|\s(?:and|und|et|y|e|и|en|och"
+    r"|i)\s)(?:(?:вовсе|совсем|отнюдь|gar|certainly|definitely|surtout)\s)?"
+    r"(?:not|nicht|keine?|non(?: pas)?|pas|no|não|niet|geen|inte|nie|ani|ni|nem|né|noch|не|ни|bukan"
+    r"|neither)\s+(?:etwa\s|just\s)?"
+    rf"{DENIED}(?:,?\s(?:ni|nor|or|noch|oder|ou|o|nem|né|ani|ни"
+    rf"|или)\s[^\d.!?]{{0,12}}\d[\d.,]*(?<![.,])(?:\s[^\W\d_]+){{0,2}})?"
+    r"[\s.!*_)]*",
+    re.IGNORECASE,
+)
+NEGATIONS = (  # one of these is in every match of the patterns, and a substring search is far quicker
+    " not ", " nicht ", " kein", " non ", " pas ", " no ", " não ", " niet ", " geen ", " inte ", " nie ", " ani ",
+    " ni ", " nem ", " né ", " noch ", " не ", " ни ", " bukan ", " neither ", " değil", "(not ", "(nicht ", "(no ",
+    "(non ", "(pas ", "(não ", "(не ", "(niet ", "(nie ",
+)  # fmt: skip
+NOT_THIS_AFTER = lazy_pattern(
+    rf",?\s(?:ve\s|ama\s)?{DENIED.replace('{0,3}(?:', '{0,3}?(?:')}\s(?:değil(?:dir)?)[\s.!*_]*", re.IGNORECASE
+)
+WORD = lazy_pattern(r"[^\W\d_]+")
+FIRST = frozenset(re.findall(r"[^\W\d_]+", f"{WHO}|{NOT}|my the"))  # words that such a remark may begin with
