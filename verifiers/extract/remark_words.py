@@ -196,7 +196,13 @@ TURNS = lazy_pattern(
 # "And if the larger one had been asked for, it would be 14."
 OTHERWISE = lazy_pattern(
     r"[\s*_-]*(?:(?:and|but|und|aber|et|mais|y|pero|e|mas|ma|а|но|a|ale|en|maar|och|men|ama)\s)?"
-    r"(?:(?:if|had|wenn|hätten?|si|se|если|gdyby|als|om|eğer)\b[^.!?]{0,200}" + WOULD + r"|如果[^。！？]{0,80}就)",
+    r"(?:(?=(?:had|hätten?|wären?|gdyby)\b|(?:if|wenn|si|se|если|als|om|eğer)\b[^,.!?=]{0,120}?\b(?:had|were|weren['’]t"
+    r"|asked|wanted"
+    r"|instead|hätten?|wären?|würden?|gefragt|était|étaient|avait|avaient|voulait|fueran?|fuese|hubiera|preguntaran?"
+    r"|quisiera"
+    r"|fossem?|fosse|houvesse|avesse|chiedesse|gdyby|zou|zouden|vore|hade|бы|olsaydı|sorsaydı)\b)[^.!?=]{0,200}"
+    + WOULD
+    + r"|如果[^。！？=]{0,80}就)[^=]*",
     re.IGNORECASE,
 )
 IS_TO = lazy_pattern(  # "A common mistake is to subtract"

@@ -120,7 +120,7 @@ def _before_remark(text: str, stop: int) -> int | None:
         return begin
     if ONLY_THEN.match(text, begin, stop) and not _names_value_before(text, begin, stop):
         return begin
-    if OTHERWISE.match(text, begin, stop) and _of_other_values(text, begin, stop):
+    if OTHERWISE.fullmatch(text, begin, stop) and _of_other_values(text, begin, stop):
         return begin
     if WARNING.match(text, begin, stop) and _of_other_values(text, begin, stop, unnamed=True):
         return begin
