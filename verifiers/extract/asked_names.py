@@ -197,6 +197,8 @@ def _alternatives(question: str, *, named: bool) -> frozenset[str]:
     `named`: a question word stands before the first alternative ("Who is older, Ana or Ben?").
     """
     conjunctions = "|".join({"or", _OR.get(language_of(question), "or")})
+    if re.search(rf" (?:{conjunctions}) ", question, re.IGNORECASE) is None:  # rules out most questions at once
+        return frozenset()
     found = re.search(_EITHER.replace("OR", conjunctions), question, re.IGNORECASE)
     if found is None:
         return frozenset()

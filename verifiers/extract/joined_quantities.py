@@ -51,6 +51,9 @@ _ENDS_SUM = lazy_pattern(r"[\s*]*(?:[.,;:!?)\n]|$)")  # after "four dollars fift
 _TIME_JOINT = lazy_pattern(r"\.?,?\s?(?:(?:and|und|et|y|e|en|och|i|и|ve|và|dan|और)\s)?\s?", re.IGNORECASE)
 
 
+_NEAR = 20  # characters between two numbers that may be joined
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """A quantity in running text."""
@@ -65,12 +68,13 @@ class Quantity:
 
 def unit_name(text: str, position: int) -> str:
     """Returns the unit that the word directly after a number names, in any language, or ""."""
-    scale = _DEGREES.match(text, position)
-    if scale is not None:
-        return f"°{scale[1][0].upper()}"
-    name = _NAME.match(text, position)
+    after = text[position : position + 1]
+    name = _NAME.match(text, position) if after.isalpha() or after.isspace() or after == "-" else None
     if name is None or len(name[1]) < 3:
         return ""
+    scale = _DEGREES.match(text, position) if name[1][0] in "dgDG" else None
+    if scale is not None:
+        return f"°{scale[1][0].upper()}"
     unit = lookup(name[1])
     named = unit is not None and bool(unit.dimension)
     if (named and goes_on(text, name.end())) or begins_power(text, name.start(1)):
@@ -88,7 +92,7 @@ def with_durations(text: str, parts: list[Quantity], end: int, language: str) ->
         before = merged[-1] if merged else None
         if before is not None and quantity.span[0] < before.span[1]:
             continue
-        if before is not None and before.kind in ("number", "word") and quantity.kind in ("number", "word"):
+        if before is not None and _may_join(text, before, quantity):
             joined = (
                 _mixed(text, before, quantity)
                 or _duration(text, before, quantity, end)
@@ -101,10 +105,20 @@ def with_durations(text: str, parts: list[Quantity], end: int, language: str) ->
     return merged
 
 
+def _may_join(text: str, first: Quantity, second: Quantity) -> bool:
+    """Returns whether two numbers are near each other and no operator precedes the second one ("5*3=15")."""
+    if first.kind not in ("number", "word") or second.kind not in ("number", "word"):
+        return False
+    return second.span[0] - first.span[1] <= _NEAR and text[second.span[0] - 1] not in "+-−*/=<>(×÷·"
+
+
 def _with_part_of_hour(text: str, quantity: Quantity) -> Quantity:
     """Returns "deux heures et quart" as one quantity; any other quantity is unchanged."""
-    part = _PART_OF_HOUR.match(text, _number_end(text, quantity)) if quantity.kind in ("number", "word") else None
-    if part is None or quantity.value is None:
+    if quantity.kind not in ("number", "word") or quantity.value is None:
+        return quantity
+    at = _number_end(text, quantity)
+    part = _PART_OF_HOUR.match(text, at) if text[at : at + 1].isalnum() or text[at : at + 1].isspace() else None
+    if part is None:
         return quantity
     total = quantity.value + (Fraction(1, 4) if part["quarter"] else Fraction(1, 2))
     return Quantity((quantity.span[0], part.end()), "duration", None, f"{total} hours", f"{total}\\text{{ hours}}")
@@ -117,7 +131,7 @@ def _mixed(text: str, first: Quantity, second: Quantity) -> Quantity | None:
     between = text[_number_end(text, first) : second.span[0]]
     total = first.value + (second.value if first.value > 0 else -second.value)
     place = (first.span[0], second.span[1])
-    if abs(first.value) < 1 or len(between) > 20 or second.value.denominator == 1:
+    if abs(first.value) < 1 or len(between) > _NEAR or second.value.denominator == 1:
         return None
     if between == " " and first.kind == second.kind == "number" and "/" in text[slice(*second.span)]:
         return Quantity(place, "number", total, total, second.said.replace(str(second.value), str(total), 1))
@@ -134,7 +148,7 @@ def _mixed(text: str, first: Quantity, second: Quantity) -> Quantity | None:
 
 def _sum_of_money(text: str, first: Quantity, second: Quantity, end: int, language: str) -> Quantity | None:
     """Returns "3 dollars and 50 cents", "$3 and 50 cents" or "three euros fifty" as one quantity, or None."""
-    if second.span[0] - first.span[1] > 20 or first.value is None or second.value is None:
+    if first.value is None or second.value is None:
         return None
     if first.value.denominator > 1 or not (0 < second.value < 100 and second.value.denominator == 1):
         return None
@@ -163,7 +177,7 @@ def _number_end(text: str, quantity: Quantity) -> int:
 
 
 def _duration(text: str, first: Quantity, second: Quantity, end: int) -> Quantity | None:
-    if second.span[0] - first.span[1] > 20 or first.value is None or second.value is None:
+    if first.value is None or second.value is None:
         return None
     places, names = [], []
     for quantity in (first, second):

@@ -146,7 +146,8 @@ def _in_digits(match: re.Match[str]) -> Quantity:
     start, end = match.span()
     sign = -1 if match[0].lstrip()[0] in "-−" else 1
     value = _value(match["number"], sign, int(match["under"] or 1) or 1)
-    value += sign * Fraction(unicodedata.numeric(match["part"])).limit_denominator(8) if match["part"] else 0
+    if match["part"]:
+        value += sign * Fraction(unicodedata.numeric(match["part"])).limit_denominator(8)
     start += len(match[0]) - len(match[0].lstrip())
     unit = match["unit"] or unit_name(match.string, end)  # a letter, and no dollar sign makes it a variable
     if match["unit"] and goes_on(match.string, end):  # "72 km na godzinę"
@@ -164,7 +165,7 @@ def _in_digits(match: re.Match[str]) -> Quantity:
 def _value(digits: str, sign: int, under: int) -> Fraction:
     """Returns the value of "1,250", "1 250", "1.250.000", "12.5" or "12,5". A comma before three digits groups them."""
     if digits.isdecimal():
-        return Fraction(sign * int(digits), under)
+        return Fraction(sign * int(digits), under) if under > 1 else Fraction(sign * int(digits))
     digits = "".join(digits.split())
     last = max(digits.rfind("."), digits.rfind(","))
     groups = digits.count(",") + digits.count(".")
@@ -192,13 +193,13 @@ def _signed(text: str, signs: dict[int, int], quantity: Quantity) -> Quantity:
 def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
     """Returns the numbers in words, each as long as possible: "quarenta e oito" is one number."""
     shares, first = parts(language), first_words(language)
-    tokens = [match for match in _WORD.finditer(text, start, end) if match[0] != "-"]
-    lower = [match[0].lower() for match in tokens]
+    lower = [word.lower() for word in _WORD.findall(text, start, end) if word != "-"]
     found: list[Quantity] = []
     singles, ordinals = one_part(language), ordinal_parts(language)
     shared = not (singles.keys().isdisjoint(lower) and ordinals.keys().isdisjoint(lower))
     if not shared and first.isdisjoint(lower) and not (language == "en" and ("a" in lower or "an" in lower)):
         return found
+    tokens = [match for match in _WORD.finditer(text, start, end) if match[0] != "-"]
     halved = any(turn.rpartition(" ")[2] in lower for turn in _HALF.get(language, ()))
     at = 0
     while at < len(tokens):
