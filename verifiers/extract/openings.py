@@ -1,0 +1,104 @@
+"""Finds out whether the first sentence of a text answers and the others explain it: "12. Each box holds 4 eggs."."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from verifiers.extract.asked import NOTHING, Asked, says_other, shared_with
+from verifiers.extract.asked_names import opening_name
+from verifiers.extract.asked_values import follows, is_operand, values_of
+from verifiers.extract.clauses import objection, reports
+from verifiers.extract.conclusions import unsure
+from verifiers.extract.joined_quantities import Quantity
+from verifiers.extract.quantities import quantities
+from verifiers.extract.spans import Extraction, Span
+from verifiers.extract.statement_words import FRAMES, OPPOSED, SO, UNREAL, WORD
+from verifiers.extract.turns import CORRECTION
+from verifiers.lazy_pattern import lazy_pattern
+
+MOST_EXPLAINING = 4  # sentences of an answer including its explanation
+# "**12.** Every month has 28 days.", "Five trips! ...": but "12. Add them." may begin a list
+_OPENING = lazy_pattern(
+    r"[\s*_#>¡]*(?:(?:(?:it|that)(?:['’]s| is|['’]d be| would be)|they are|there are|es (?:ist|sind|gibt)|c['’]est"
+    r"|il y en a"
+    r"|son|es|hay|são|é|há|sono|è|ci sono|to|jest|это|всего)\s)?[*_$]*",
+    re.IGNORECASE,
+)
+_AFTER_OPENING = lazy_pattern(r"[*_$]*(?:\s[^\W\d_]+){0,3}[*_$]*[.!。！]?[\s*_$]*")
+_BOUNDED = lazy_pattern(r"\b(?:at (?:least|most)|mindestens|höchstens|au (?:moins|plus)|al menos|pelo menos|almeno)\b")
+_POINTS_BACK = lazy_pattern(  # "9. That is the number that ran away."
+    r"\W*(?:this|that|it|das|dies|c['’]|ce|cela|eso|esto|es|isso|isto|é|questo|ciò|è|dat|dit|det|to|это)(?![^\W\d_])|这"
+    r"|那|これ|それ",
+    re.IGNORECASE,
+)
+_LISTS = lazy_pattern(r"\d{1,9}\.")
+
+
+def opening_answer(
+    text: str, sentences: list[Span], language: str, asked: Sequence[Quantity], prompt: str
+) -> Extraction | None:
+    """Returns the value or name that is the first sentence if the others explain it without another new value."""
+    if not 1 < len(sentences) <= MOST_EXPLAINING:
+        return None
+    rest = text[sentences[1][0] : sentences[-1][1]]
+    if CORRECTION.search(rest) or FRAMES.search(rest) or "?" in rest or SO.search(rest) or _POINTS_BACK.match(rest):
+        return None
+    bare = _BOUNDED.sub(" ", rest)
+    if OPPOSED.search(bare) or objection(bare, language) or unsure(bare) or reports(bare, NOTHING):
+        return None
+    name = opening_name(text, sentences[0], prompt)
+    if name is not None:
+        return Extraction(name, "statement")
+    opening = _OPENING.match(text, *sentences[0])
+    first = [item for item in quantities(text, *sentences[0], language) if not item.article]
+    if opening is None or len(first) != 1 or first[0].span[0] != opening.end():
+        return None
+    alone = text[slice(*sentences[0])].strip()
+    if not _AFTER_OPENING.fullmatch(text, first[0].span[1], sentences[0][1]) or _LISTS.fullmatch(alone):
+        return None
+    known = {quantity.key for quantity in (*asked, *first)}
+    later = quantities(text, sentences[1][0], sentences[-1][1], language)
+    numbers = values_of([*asked, *first], first[0])
+    if all(
+        item.article or item.key in known or follows(item.value, numbers) or is_operand(text, item.span, sentences[-1])
+        for item in later
+    ):
+        return Extraction(first[0].span, "statement", said=first[0].said)
+    return None
+
+
+def answered_first(text: str, sentences: list[Span], language: str, wanted: Asked, asked: Sequence[Quantity]) -> bool:
+    """Returns whether the first sentence answers the question and the others explain where its value comes from.
+
+    The first sentence then shares more words with the question than any other does. The values of the others follow
+    from the question's values, and the value of the first follows from all of these.
+    """
+    if not 1 < len(sentences) <= MOST_EXPLAINING:
+        return False
+    first, *others = (text[slice(*span)] for span in sentences)
+    given = {quantity.key for quantity in asked}
+    values = [q for q in quantities(text, *sentences[0], language) if not q.article and q.key not in given]
+    if len({value.key for value in values}) != 1 or says_other(text, wanted, values[0]):
+        return False
+    rest = text[sentences[1][0] : sentences[-1][1]]
+    topics = shared_with(wanted.sentence, first)
+    most = max(len(shared_with(wanted.sentence, other)) for other in others)
+    if len(topics) <= most or CORRECTION.search(rest) or FRAMES.search(rest):
+        return False
+    last = quantities(text, *sentences[-1], language)[-1:]
+    again = last and last[0].key == values[0].key and not WORD.search(text[last[0].span[1] : sentences[-1][1]])
+    if again and not (OPPOSED.search(rest) or reports(UNREAL.sub(" ", rest), wanted)):
+        return True  # "Pip is 17. Without the six extra years ... 34, and half of that is 17."
+    if objection(rest, language) or unsure(rest):
+        return False
+    if last and last[0].key != values[0].key and text[: last[0].span[0]].rstrip("$€£ ").endswith("="):
+        return False  # the text goes on to calculate another value
+    known = [value.value for value in asked if value.value is not None]
+    later = [q for q in quantities(text, sentences[1][0], sentences[-1][1], language) if not q.article]
+    for value in later:
+        if value.key not in given and value.key != values[0].key:
+            if value.value is None or not follows(value.value, known):
+                return False  # it may continue from the first value
+            known.append(value.value)
+    return bool(later) and follows(values[0].value, known)
