@@ -25,7 +25,7 @@ from verifiers import Completion, GoldError, Problem, check_gold, resolve
 from verifiers.audit.cases import FILLS
 from verifiers.audit.math_fuzz import Pair, pairs
 from verifiers.core import Verifier
-from verifiers.mathexpr.verify import read_gold
+from verifiers.mathexpr.golds import read_gold
 
 MORE = {
     "half a tag": "<think",

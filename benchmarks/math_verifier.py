@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 from verifiers import Completion, GoldError, Problem, check_gold, resolve  # noqa: E402
 from verifiers.audit.math_pairs import pairs  # noqa: E402
-from verifiers.mathexpr.verify import read_gold  # noqa: E402
+from verifiers.mathexpr.golds import read_gold  # noqa: E402
 
 Judge = Callable[[str, str, str], bool]  # (gold, completion, prompt) -> paid
 CHUNK = 50
@@ -111,7 +111,7 @@ def math_like(data: Path, count: int = 500) -> list[Row]:
             given = gold if index % 2 else other
             spelled = given.replace("\\frac", "\\dfrac").replace(" ", "").replace("\\left", "").replace("\\right", "")
             spelled = spelled if "\\text" not in given and "\\begin" not in given else given
-            same = index % 2 == 1 or read_gold(gold).text == read_gold(other).text
+            same = index % 2 == 1 or read_gold(gold) == read_gold(other)
             rows.append(Row(gold, f"{_prose(rng)}. Therefore the answer is $\\boxed{{{spelled}}}$.", same))
         return rows
     kinds = ("rational", "surd", "tuple", "set", "interval", "polynomial", "complex", "matrix", "equation")

@@ -17,7 +17,7 @@ from verifiers.mathexpr.limits import BUDGET, Budget, TooHard, current, spend
 from verifiers.mathexpr.naming import nodes_of
 from verifiers.mathexpr.nodes import Node, digest, has_op, number, rename, substitute, symbol, symbols
 from verifiers.mathexpr.reading import read
-from verifiers.mathexpr.verify import read_gold
+from verifiers.mathexpr.golds import read_gold
 
 VERIFY = resolve("math")
 MOST_CALLS = 400_000  # Python calls and returns of one verdict; the budget runs out before
@@ -158,7 +158,7 @@ def test_only_the_reading_of_a_gold_imports_calculus_and_only_that_imports_sympy
             for name in names:
                 if name in using or name.startswith("sympy."):
                     using[name if name in using else "sympy"].add(path.name)
-    assert using == {"sympy": {"calculus.py"}, "verifiers.mathexpr.calculus": {"verify.py"}}
+    assert using == {"sympy": {"calculus.py"}, "verifiers.mathexpr.calculus": {"golds.py"}}
 
 
 @pytest.mark.parametrize(

@@ -161,15 +161,15 @@ def _in_a_form(sentence: Sentence) -> Extraction | None:
     return None if option is None else Extraction(option, "statement")
 
 
-def _undisputed(sentence: Sentence, listed: Extraction, place: Span) -> Extraction:
+def _undisputed(sentence: Sentence, listed: Extraction, span: Span) -> Extraction:
     """Returns a list or share, or `UNSURE` if the sentence doubts it or an earlier one gives another list."""
     text, language, wanted = sentence.text, sentence.language, sentence.wanted
-    led = text[main_clause(text, sentence.span, language)[0][0] : place[0]]
+    led = text[main_clause(text, sentence.span, language)[0][0] : span[0]]
     if opposed(led, language) or reports(sentence.part, wanted) or supposes(sentence.part) or UNREAL.search(led):
         return UNSURE
-    for span in sentence.earlier:
-        other = closing_list(text, span, language, wanted.sentence)
-        if other and other.said != listed.said and not CORRECTION.search(text, *span):
+    for earlier in sentence.earlier:
+        other = closing_list(text, earlier, language, wanted.sentence)
+        if other and other.said != listed.said and not CORRECTION.search(text, *earlier):
             return UNSURE
     return listed
 

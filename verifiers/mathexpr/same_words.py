@@ -1,0 +1,38 @@
+"""Compares golds in words with answers: names in any order, weekdays, the name that a gold sentence states."""
+
+from __future__ import annotations
+
+from verifiers.mathexpr.answers import Answer
+from verifiers.mathexpr.clean import clean
+from verifiers.mathexpr.forms import text_words
+from verifiers.mathexpr.weekdays import weekday, without_copula
+
+
+def same_words(gold: Answer, text: str, gold_text: str = "") -> bool:
+    """Returns whether the words are the gold's, or the one name or adjective that a gold sentence states."""
+    words = text_words(clean(text))
+    wanted = gold.words if gold.kind == "text" else text_words(clean(gold_text)) if gold_text else ()
+    if not wanted or not words:
+        return False
+    if [word for word in words if word != "and"] == [word for word in wanted if word != "and"]:
+        return True
+    if gold.kind == "text" and _names(wanted) and _names(wanted) == _names(words):
+        return True  # "Boris and Anna"
+    if gold.kind == "text" and weekday(wanted) is not None:
+        return weekday(wanted) == weekday(words)
+    if gold.kind == "text" and len(words) == 1 and len(wanted[0]) > 2 and (without_copula(words[0]),) == wanted:
+        return True
+    if gold.kind != "text" or len(words) != 1 or len(words[0]) < 3 or not words[0].isalpha():
+        return False
+    if {"not", "no", "neither", "nor", "never", "or", "and"} & set(wanted):
+        return False
+    if len(wanted) > 2 and wanted[0] == words[0] and wanted[1] in ("will", "wins", "can", "is", "has", "won", "was"):
+        return True  # "Petya" for "Petya will win"
+    return len(wanted) > 2 and wanted[-1] == words[0] and wanted[-2] in ("is", "are", "be", "was")
+
+
+def _names(words: tuple[str, ...]) -> list[str]:
+    """Returns the sorted names of "Anna, Boris and Carl"; [] if the words may be more than a list of names."""
+    kept = sorted(word for word in words if word != "and")
+    listed = words[-2:-1] == ("and",) and len(kept) < 8 and all(word.isalpha() and len(word) > 2 for word in kept)
+    return kept if listed and words[1::2] == ("and",) * (len(words) // 2) else []
