@@ -194,15 +194,20 @@ def serve(listening):
         for ready in select.select([listening, *clients, *running], [], [])[0]:
             if ready is listening:
                 clients.append(listening.accept()[0])
-                clients[-1].send(b"ready")
+                with contextlib.suppress(OSError):  # who asked may have been killed meanwhile, here and below
+                    clients[-1].send(b"ready")
                 continue
             if ready in running:
                 pid, told = running.pop(ready)
-                os.write(told, pickle.dumps(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
+                with contextlib.suppress(OSError):
+                    os.write(told, pickle.dumps(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
                 os.close(told)
                 os.close(ready)
                 continue
-            request, descriptors, _, _ = socket.recv_fds(ready, _LENGTH, 1)
+            try:
+                request, descriptors, _, _ = socket.recv_fds(ready, _LENGTH, 1)
+            except OSError:
+                request = b""
             if not request:
                 clients.remove(ready)
                 ready.close()
@@ -213,7 +218,8 @@ def serve(listening):
             if not pid:
                 return json.loads(request)
             running[os.pidfd_open(pid)] = pid, descriptors[0]
-            ready.send(str(pid).encode())
+            with contextlib.suppress(OSError):
+                ready.send(str(pid).encode())
 
 
 def become(job):

@@ -90,26 +90,7 @@ class Servers:
         self._stall_s, self._say, self._layout = stall_s, say, layout
         self._vocabulary, self._ends = vocabulary, frozenset(eos)
         self._software = self.servers[0].software
-        for server in self.servers:
-            if not server.wait(start_wait_s):
-                raise UserError(
-                    f"--engine-url {server.url}: no server answers there (waited {start_wait_s:g} s); start one with "
-                    f"{server.launcher}"
-                )
-            server.introduce(untested=untested)
-            if 0 < server.context < context:
-                raise UserError(
-                    f"--engine-url {server.url}: it accepts {server.context} tokens of prompt and completion, this run "
-                    f"needs {context}; start it with {server.context_flag(context)}"
-                )
-        versions = {server.version: server.url for server in self.servers}
-        if len(versions) > 1 and not untested:
-            listed = ", ".join(f"{version} at {url}" for version, url in sorted(versions.items()))
-            raise UserError(
-                f"--engine-url: servers of different versions of {self._software} ({listed}): a completion would "
-                "depend on the server that sampled it. Start all with one version, or allow the difference with "
-                "--engine-untested"
-            )
+        _introduce(self.servers, start_wait_s, context, untested=untested)
         self._files: WeightFiles | None = WeightFiles(
             Path(weights_dir) if weights_dir else None, dtype, parameters=0 if memory else parameters
         )
@@ -392,6 +373,30 @@ class Servers:
             self.deaths += was_alive
         if was_alive:
             server.hang_up()
+
+
+def _introduce(servers: Sequence[Server], start_wait_s: float, context: int, *, untested: bool) -> None:
+    """Waits until all servers answer. Raises UserError if one doesn't, is too small or is of another version."""
+    for server in servers:
+        if not server.wait(start_wait_s):
+            raise UserError(
+                f"--engine-url {server.url}: no server answers there (waited {start_wait_s:g} s); start one with "
+                f"{server.launcher}"
+            )
+        server.introduce(untested=untested)
+        if 0 < server.context < context:
+            raise UserError(
+                f"--engine-url {server.url}: it accepts {server.context} tokens of prompt and completion, this run "
+                f"needs {context}; start it with {server.context_flag(context)}"
+            )
+    versions = {server.version: server.url for server in servers}
+    if len(versions) > 1 and not untested:
+        listed = ", ".join(f"{version} at {url}" for version, url in sorted(versions.items()))
+        raise UserError(
+            f"--engine-url: servers of different versions of {servers[0].software} ({listed}): a completion would "
+            "depend on the server that sampled it. Start all with one version, or allow the difference with "
+            "--engine-untested"
+        )
 
 
 def _counts(server: Server) -> bool:

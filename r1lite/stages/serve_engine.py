@@ -38,7 +38,6 @@ def run(config: ServeEngineConfig) -> None:
 def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
     """Returns (arguments of python, environment variables) that start the server."""
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
 
     token = os.environ.get(TOKEN)
     if not token and not is_loopback(config.host):
@@ -53,15 +52,7 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
     if cuda and not torch.cuda.is_available():
         raise UserError(f"--device {config.device}: torch {torch.__version__} finds no CUDA device; try --device cpu")
     place = model_place(config.model)
-    try:
-        known: Any = AutoConfig.from_pretrained(**pinned(place))
-        with torch.device("meta"):
-            parameters = sum(
-                p.numel() for p in AutoModelForCausalLM.from_config(known, trust_remote_code=False).parameters()
-            )
-    except Exception as error:  # the library passes on any error of its transport and its models
-        first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise UserError(f"--model {config.model}: can't be read: {first}") from error
+    known, parameters = _architecture(config.model, place)
     longest = getattr(known, "max_position_embeddings", None) or _CONTEXT
     context = config.context or min(_CONTEXT, longest)
     if context > longest:
@@ -98,13 +89,9 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
         arguments += ["--middleware", GUARD]
     if adapters := adapter_settings(config.lora_rank):
         variables["VLLM_ALLOW_RUNTIME_LORA_UPDATING"] = "1"
+        settings = {name: value for name, value in adapters.items() if name != "enable_lora"}
         arguments += ["--enable-lora"]
-        arguments += [
-            part
-            for name, value in adapters.items()
-            if name != "enable_lora"
-            for part in (f"--{name.replace('_', '-')}", str(value))
-        ]
+        arguments += [part for name, value in settings.items() for part in (f"--{name.replace('_', '-')}", str(value))]
     if transport != "file":
         arguments += ["--weight-transfer-config", json.dumps({"backend": backend(transport)})]
     if transport != "file" or not cuda:
@@ -122,3 +109,18 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
         # After part of a prompt, vLLM's CPU runner rewinds the generator of a request; CPU generators can't.
         arguments += ["--no-enable-chunked-prefill", "--max-num-batched-tokens", str(max(context, 4096))]
     return arguments, variables
+
+
+def _architecture(name: str, place: str) -> tuple[Any, int]:
+    """Returns (configuration, number of parameters) of a model, without its weights. Raises UserError."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    try:
+        known: Any = AutoConfig.from_pretrained(**pinned(place))
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(known, trust_remote_code=False)
+    except Exception as error:  # the library passes on any error of its transport and its models
+        first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise UserError(f"--model {name}: can't be read: {first}") from error
+    return known, sum(p.numel() for p in model.parameters())

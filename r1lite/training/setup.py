@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -169,8 +169,25 @@ def _open_run(
             known.engine.close()
         run_dir.discard_if_empty()
         raise
+    value = loaded.value if loaded else None
+    setup = Setup(run_dir, display, model, tokenizer, engine, started[0], scorer, train, test, value, world=world)
+    _show(setup, config, notes, problems, loaded.lines if loaded else [], [*scorer.reward.warnings, *doubts], said)
+    return setup
+
+
+def _show(
+    setup: Setup,
+    config: Any,
+    notes: dict[str, str],
+    problems: Problems,
+    lines: Sequence[tuple[str, str]],
+    doubts: Sequence[str],
+    warnings: Sequence[str],
+) -> None:
+    """Prints the settings of a run: lines of its data set, doubts about its reward, warnings about its directory."""
+    display, world, test = setup.display, setup.world, setup.test
     precision = forward_dtype(config)
-    size = sum(p.numel() for p in model.parameters())
+    size = sum(p.numel() for p in setup.model.parameters())
     device = (
         f"{config.device}, {config.threads} thread{'s' * (config.threads > 1)}, {str(precision).removeprefix('torch.')}"
     )
@@ -178,15 +195,15 @@ def _open_run(
     if world.size > 1:
         device += f", {world.size} ranks, --shard {getattr(config, 'shard', 'none')}"
     display.line("device", _noted(device, notes.get("device")))
-    display.line("engine", _noted(_engine_line(started[0]), notes.get("engine")))
+    display.line("engine", _noted(_engine_line(setup.started), notes.get("engine")))
     display.line("model", _noted(f"{config.model}, {_millions(size)} parameters", notes.get("model")))
     display.line("problems", _noted(f"{problems.origin}: {counts}", notes.get("source")))
     if test[0].prefill:
         display.line("prompt", _prefill_line(config.template, test[0].prefill))
-    for label, text in loaded.lines if loaded else []:
+    for label, text in lines:
         display.line(label, text)
-    display.line("reward", str(scorer.reward))
-    for warning in (*scorer.reward.warnings, *doubts):
+    display.line("reward", str(setup.scorer.reward))
+    for warning in doubts:
         display.line("warning", warning)
     if (preset := getattr(config, "preset", None)) is not None:
         display.line(
@@ -195,11 +212,9 @@ def _open_run(
         )
     if "settings" in notes:
         display.line("settings", notes["settings"])
-    display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
-    for line in said:
+    display.line("run", f"{setup.run_dir.path}{' (resumed)' if config.resume else ''}")
+    for line in warnings:
         display.line("warning", line)
-    value = loaded.value if loaded else None
-    return Setup(run_dir, display, model, tokenizer, engine, started[0], scorer, train, test, value, world=world)
 
 
 def open_dir(config: Any, world: World, learns_from: str) -> RunDir:
