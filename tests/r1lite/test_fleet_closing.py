@@ -5,10 +5,12 @@ import threading
 import time
 
 import pytest
-from test_fleet import GIVING, PROMPTS, SAMPLING, SEEDS, engine_of, fakes, weights  # noqa: F401
+from fleet_cases import GIVING, PROMPTS, SAMPLING, SEEDS, weights
 
 from r1lite.rollout import EngineError
 from r1lite.rollout.client import Client, Unreachable
+
+pytest_plugins = ["fleet_fixtures"]
 
 
 @pytest.mark.parametrize(
@@ -18,7 +20,7 @@ from r1lite.rollout.client import Client, Unreachable
         *((path, "sample") for path in ("weight_info", "v1/completions", "is_paused", "health")),
     ],
 )
-def test_closing_in_the_middle_of_anything(path, doing, fakes, engine_of):  # noqa: F811
+def test_closing_in_the_middle_of_anything(path, doing, fakes, engine_of):
     """However long that would have taken."""
     server = fakes()
     engine = engine_of(server, timeout_s=60.0)
@@ -52,7 +54,7 @@ def test_closing_in_the_middle_of_anything(path, doing, fakes, engine_of):  # no
     assert "closed" in str(ended[0])
 
 
-def test_closing_between_the_servers_and_the_older_files(fakes, engine_of, monkeypatch):  # noqa: F811
+def test_closing_between_the_servers_and_the_older_files(fakes, engine_of, monkeypatch):
     engine = engine_of(fakes())
     engine.load_weights(weights(1), version=1)
     keep_only = engine._files.keep_only
@@ -61,7 +63,7 @@ def test_closing_between_the_servers_and_the_older_files(fakes, engine_of, monke
         engine.load_weights(weights(2), version=2)
 
 
-def test_closing_with_groups_that_have_not_begun(fakes, engine_of):  # noqa: F811
+def test_closing_with_groups_that_have_not_begun(fakes, engine_of):
     """What the pool of threads has not begun is over too: nobody waits for it for ever."""
     server, many, reached, ended = fakes(), 200, threading.Event(), []
 
@@ -91,7 +93,7 @@ def test_closing_with_groups_that_have_not_begun(fakes, engine_of):  # noqa: F81
 
 
 @pytest.mark.parametrize("doing", ["load", "sample"])
-def test_closing_while_all_are_dead(doing, fakes, engine_of):  # noqa: F811
+def test_closing_while_all_are_dead(doing, fakes, engine_of):
     server = fakes(down_s=60)
     engine = engine_of(server, timeout_s=60.0)
     engine.load_weights(weights(1), version=1)
@@ -112,7 +114,7 @@ def test_closing_while_all_are_dead(doing, fakes, engine_of):  # noqa: F811
     assert ended == ["in time"]
 
 
-def test_a_closed_client_asks_nothing_more(fakes):  # noqa: F811
+def test_a_closed_client_asks_nothing_more(fakes):
     client = Client(fakes().url)
     assert client.get("version", timeout_s=5) == {"version": "0.32.0"}
     client.close()
@@ -126,6 +128,6 @@ def test_a_port_that_is_none(url):
         Client(url)
 
 
-def test_a_name_that_can_not_be_a_host(fakes):  # noqa: F811
+def test_a_name_that_can_not_be_a_host(fakes):
     with pytest.raises(Unreachable):
         Client("http://a..b:80").get("health", timeout_s=1)

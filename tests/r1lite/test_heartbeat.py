@@ -10,11 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
+from fleet_cases import PROMPTS, SAMPLING, SEEDS, check, once, weights
 from servers_for_tests import free_port
-from test_fleet import PROMPTS, SAMPLING, SEEDS, check, engine_of, fakes, once, sums, weights  # noqa: F401
 
 from r1lite.rollout import EngineError
 from r1lite.rollout.heartbeat import Waits
+
+pytest_plugins = ["fleet_fixtures"]
 
 STALL_S = 1.5  # a busy machine makes pauses of its own
 
@@ -25,7 +27,7 @@ def said():
 
 
 @pytest.fixture
-def watched(engine_of, said):  # noqa: F811
+def watched(engine_of, said):
     def engine(*servers, **settings):
         return engine_of(*servers, **{"stall_s": STALL_S, "say": said.append, "timeout_s": 60.0, **settings})
 
@@ -49,7 +51,7 @@ def test_patience_grows_with_the_usual_wait_for_a_token():
     assert waits.patience_s(30) == 100
 
 
-def test_a_stalled_engine_gives_its_groups_to_another_and_comes_back(fakes, watched, sums, said):  # noqa: F811
+def test_a_stalled_engine_gives_its_groups_to_another_and_comes_back(fakes, watched, sums, said):
     stuck, other = fakes(delay=0.1), fakes(delay=0.1)
     engine = watched(stuck, other)
     engine.load_weights(weights(1), version=1)
@@ -72,7 +74,7 @@ def test_a_stalled_engine_gives_its_groups_to_another_and_comes_back(fakes, watc
     assert (engine.deaths, stuck.label) == (1, engine._weights.label)
 
 
-def test_a_stalled_server_that_still_has_its_weights_gets_them_anew(fakes, watched, sums):  # noqa: F811
+def test_a_stalled_server_that_still_has_its_weights_gets_them_anew(fakes, watched, sums):
     """It was left paused: only new weights make it sample again."""
     left, other = fakes(), fakes()
     engine = watched(left, other)
@@ -86,7 +88,7 @@ def test_a_stalled_server_that_still_has_its_weights_gets_them_anew(fakes, watch
     assert (left.paused, left.calls.count("collective_rpc")) == (False, 2)
 
 
-def test_the_only_server_that_stalls_ends_the_run_in_time(fakes, watched, sums):  # noqa: F811
+def test_the_only_server_that_stalls_ends_the_run_in_time(fakes, watched, sums):
     server = fakes()
     engine = watched(server)
     engine.load_weights(weights(1), version=1)
@@ -102,7 +104,7 @@ def test_the_only_server_that_stalls_ends_the_run_in_time(fakes, watched, sums):
     check(again, sums, 1)
 
 
-def test_a_stall_while_weights_are_given(fakes, watched, sums, monkeypatch):  # noqa: F811
+def test_a_stall_while_weights_are_given(fakes, watched, sums, monkeypatch):
     """Its front answers nothing any more: it is as good as stopped."""
     server, other = fakes(), fakes()
     engine = watched(server, other)
@@ -120,7 +122,7 @@ def test_a_stall_while_weights_are_given(fakes, watched, sums, monkeypatch):  # 
 
 
 @pytest.mark.parametrize("counts", [True, False])
-def test_a_slow_server_that_makes_tokens_is_left_alone(counts, fakes, watched, sums, said):  # noqa: F811
+def test_a_slow_server_that_makes_tokens_is_left_alone(counts, fakes, watched, sums, said):
     """One completion takes longer than the deadline; and so does waiting for one's turn."""
     server = fakes(delay=2.5 * STALL_S, counts=counts)
     engine = watched(server)
@@ -131,7 +133,7 @@ def test_a_slow_server_that_makes_tokens_is_left_alone(counts, fakes, watched, s
     assert len(said) == (not counts)
 
 
-def test_one_that_counts_no_tokens_is_noticed_by_its_silence(fakes, watched, sums):  # noqa: F811
+def test_one_that_counts_no_tokens_is_noticed_by_its_silence(fakes, watched, sums):
     stuck, other = fakes(counts=False), fakes(counts=False)
     engine = watched(stuck, other)
     engine.load_weights(weights(1), version=1)
@@ -140,7 +142,7 @@ def test_one_that_counts_no_tokens_is_noticed_by_its_silence(fakes, watched, sum
     assert engine.urls == [other.url]
 
 
-def test_a_request_that_is_lost_is_asked_again(fakes, watched, sums):  # noqa: F811
+def test_a_request_that_is_lost_is_asked_again(fakes, watched, sums):
     server = fakes(plan=once("hang"))
     engine = watched(server)
     engine.load_weights(weights(1), version=1)
@@ -149,7 +151,7 @@ def test_a_request_that_is_lost_is_asked_again(fakes, watched, sums):  # noqa: F
     assert time.monotonic() - started < 10 * STALL_S
 
 
-def test_false_alarms_make_more_patient(fakes, watched, sums):  # noqa: F811
+def test_false_alarms_make_more_patient(fakes, watched, sums):
     server, other = fakes(), fakes()
     engine = watched(server, other)
     engine.load_weights(weights(1), version=1)
@@ -162,7 +164,7 @@ def test_false_alarms_make_more_patient(fakes, watched, sums):  # noqa: F811
     assert engine._beats[server.url].patience_s == 2 * engine._beats[other.url].patience_s
 
 
-def test_without_a_deadline_nothing_is_watched(fakes, watched, sums):  # noqa: F811
+def test_without_a_deadline_nothing_is_watched(fakes, watched, sums):
     server = fakes(delay=0.5)
     engine = watched(server, stall_s=0.0)
     engine.load_weights(weights(1), version=1)
@@ -187,7 +189,7 @@ def processes():
         process.wait()
 
 
-def test_a_process_that_is_stopped_with_groups_in_flight(processes, watched, sums, said):  # noqa: F811
+def test_a_process_that_is_stopped_with_groups_in_flight(processes, watched, sums, said):
     (first, url), (_, other) = processes(), processes()
     engine = watched(url, other, start_wait_s=20.0)
     engine.load_weights(weights(1), version=1)
@@ -211,7 +213,7 @@ def test_a_process_that_is_stopped_with_groups_in_flight(processes, watched, sum
         check(engine, sums, 2)
 
 
-def test_the_only_process_that_is_stopped(processes, watched, sums):  # noqa: F811
+def test_the_only_process_that_is_stopped(processes, watched, sums):
     process, url = processes()
     engine = watched(url, start_wait_s=20.0)
     engine.load_weights(weights(1), version=1)

@@ -10,9 +10,9 @@ import time
 import pytest
 import torch
 from engine_contract import CONTRACT, OF_A_MODEL, Case, load_nano
+from fleet_cases import PROMPTS, SAMPLING, SEEDS, check, once, weights
 from fleet_for_tests import DEADLY, LIGHT, STUCK
 from sglang_for_tests import FakeSGLang
-from test_fleet import PROMPTS, SAMPLING, SEEDS, check, engine_of, fakes, once, sums, weights  # noqa: F401
 
 from r1lite.config import EvalConfig, GRPOConfig, load
 from r1lite.errors import UserError
@@ -22,14 +22,16 @@ from r1lite.rollout.client import Client, Unreachable
 from r1lite.rollout.server import TOKEN
 from r1lite.rollout.sglang_server import sampling_values, sglang_fleet
 
+pytest_plugins = ["fleet_fixtures"]
+
 
 @pytest.fixture
-def servers(fakes):  # noqa: F811
+def servers(fakes):
     return lambda *arguments, **settings: fakes(*arguments, kind=FakeSGLang, **settings)
 
 
 @pytest.fixture
-def fleet(engine_of):  # noqa: F811
+def fleet(engine_of):
     return lambda *made, **settings: engine_of(*made, **{"connect": sglang_fleet, "untested": True, **settings})
 
 
@@ -55,7 +57,7 @@ def contract_case():
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=pytest.mark.exhaustive) for n in (2, 3))])
-def test_whatever_happens_the_completions_are_the_same(seed, servers, fleet, sums, monkeypatch):  # noqa: F811
+def test_whatever_happens_the_completions_are_the_same(seed, servers, fleet, sums, monkeypatch):
     monkeypatch.setattr("r1lite.rollout.server._BUSY_S", 2.0)
     draw, turn, on, done = random.Random(seed), threading.Lock(), [False], []
 
@@ -93,7 +95,7 @@ GIVING = (
 
 
 @pytest.mark.parametrize("fault", [*LIGHT, *DEADLY])
-def test_a_fault_while_weights_are_given(fault, servers, fleet, sums):  # noqa: F811
+def test_a_fault_while_weights_are_given(fault, servers, fleet, sums):
     server = servers(down_s=0.05)
     engine = fleet(server)
     for step, path in enumerate(GIVING, start=1):
@@ -104,7 +106,7 @@ def test_a_fault_while_weights_are_given(fault, servers, fleet, sums):  # noqa: 
 
 
 @pytest.mark.parametrize("fault", [*LIGHT, *DEADLY, "abort"])
-def test_a_fault_of_the_only_server_is_got_over(fault, servers, fleet, sums):  # noqa: F811
+def test_a_fault_of_the_only_server_is_got_over(fault, servers, fleet, sums):
     server = servers(down_s=0.05)
     engine = fleet(server)
     engine.load_weights(weights(1), version=1)
@@ -114,14 +116,14 @@ def test_a_fault_of_the_only_server_is_got_over(fault, servers, fleet, sums):  #
 
 
 @pytest.mark.parametrize("fault", STUCK)
-def test_an_answer_that_does_not_come_is_asked_of_another(fault, servers, fleet, sums):  # noqa: F811
+def test_an_answer_that_does_not_come_is_asked_of_another(fault, servers, fleet, sums):
     engine = fleet(servers(plan=once(fault, path="generate")), servers(), timeout_s=0.7)
     engine.load_weights(weights(1), version=1)
     check(engine, sums, 1)
 
 
 @pytest.mark.parametrize("counts", [True, False])
-def test_a_scheduler_that_hangs_is_set_aside(counts, servers, fleet, sums):  # noqa: F811
+def test_a_scheduler_that_hangs_is_set_aside(counts, servers, fleet, sums):
     """Counted tokens tell it; without --enable-metrics, that /health_generate gets nothing from the scheduler."""
     said = []
     stuck, other = servers(counts=counts), servers(counts=counts)
@@ -139,7 +141,7 @@ def test_a_scheduler_that_hangs_is_set_aside(counts, servers, fleet, sums):  # n
     assert f"{stuck.url} answers again, has the weights of version 1 and is in use again" in said
 
 
-def test_one_that_somebody_pauses_in_the_middle_is_asked_again(servers, fleet, sums):  # noqa: F811
+def test_one_that_somebody_pauses_in_the_middle_is_asked_again(servers, fleet, sums):
     """Its completions are cut off, and say so."""
     server, other = servers(delay=0.3), servers(delay=0.3)
     engine = fleet(server, other)
@@ -163,7 +165,7 @@ def changing(server, change):
     server.choices = changed
 
 
-def test_completions_of_other_weights_are_not_taken(servers, fleet, sums):  # noqa: F811
+def test_completions_of_other_weights_are_not_taken(servers, fleet, sums):
     """They are stamped with another version, by a server that names the right one when it is asked."""
     server, stamps = servers(), ["r1lite-other"]
     engine = fleet(server)
@@ -218,7 +220,7 @@ def test_what_is_asked():
             sampling_values(Sampling(1.0, 9, **cut), [1], {})
 
 
-def test_a_token_goes_with_every_call(servers, fleet, sums, monkeypatch):  # noqa: F811
+def test_a_token_goes_with_every_call(servers, fleet, sums, monkeypatch):
     server = servers(key="secret")
     with pytest.raises(UserError, match="requires a token"):
         fleet(server)
@@ -247,7 +249,7 @@ def test_servers_that_do_not_fit_are_refused(about, settings, message, servers, 
         fleet(servers(**about), **settings)
 
 
-def test_a_server_of_vllm_is_refused(fakes, fleet):  # noqa: F811
+def test_a_server_of_vllm_is_refused(fakes, fleet):
     with pytest.raises(UserError, match=r"no server answers there .* sglang\.launch_server"):
         fleet(fakes(), start_wait_s=0.1)
 

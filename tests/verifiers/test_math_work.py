@@ -13,11 +13,11 @@ from verifiers import Completion, GoldError, Problem, resolve
 from verifiers.audit.math_fuzz import SCALARS, WRAPS, pair, pairs
 from verifiers.extract import squeezed
 from verifiers.mathexpr import calculus, modular
+from verifiers.mathexpr.golds import read_gold
 from verifiers.mathexpr.limits import BUDGET, Budget, TooHard, current, spend
 from verifiers.mathexpr.naming import nodes_of
 from verifiers.mathexpr.nodes import Node, digest, has_op, number, rename, substitute, symbol, symbols
 from verifiers.mathexpr.reading import read
-from verifiers.mathexpr.golds import read_gold
 
 VERIFY = resolve("math")
 MOST_CALLS = 400_000  # Python calls and returns of one verdict; the budget runs out before

@@ -1,0 +1,181 @@
+"""The isolation levels and limits: who can use them, what they hold, what they count."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from sandbox_for_tests import ADD, GOOD, ROOT, needs, started
+
+from verifiers import Completion, GoldError, Problem, VerifierError
+from verifiers.sandbox import CodeVerifier, Limits, judge, pool, probe, seccomp
+from verifiers.sandbox.names import free_names
+
+
+def test_free_names() -> None:
+    source = "import math\nx = Node(1)\ndef h(a): return g(a)\nassert math.pi and h(x) == f(len(x))"
+    assert set(free_names([source])) == {"Node", "f", "g"}
+    with pytest.raises(GoldError):
+        free_names(["("])
+
+
+def test_filters_fit_the_kernels_limits() -> None:
+    for namespaces in (True, False):
+        for processes in (True, False):
+            assert 0 < len(seccomp.for_run(namespaces=namespaces, processes=processes)) // 8 < 4096
+    assert 0 < len(seccomp.for_server()) // 8 < 4096
+
+
+@pytest.mark.parametrize("level", ["ns", "landlock"])
+def test_an_ordinary_user_can_run_it(level: str) -> None:
+    needs(level)
+    if os.geteuid() != 0:
+        pytest.skip("this test run is an ordinary user's already")
+    python = "/usr/bin/python3"
+    prefix = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    seen = subprocess.run(
+        [
+            *prefix,
+            python,
+            "-c",
+            f"import sys; assert sys.version_info >= (3, 11); open({str(ROOT / 'pyproject.toml')!r})",
+        ],
+        capture_output=True,
+        text=True,
+    )
+    if seen.returncode:
+        pytest.skip(f"an ordinary user can't run {python} 3.11 on this checkout: {seen.stderr.strip()[-200:]}")
+    host = started("verifier.close()", level, prefix, python)
+    said, _ = host.communicate(timeout=60)
+    assert said == f"1.0 {level}\n"
+
+
+def test_weaker_levels_hold_too(tmp_path: Path) -> None:
+    needs("landlock")
+    secret = tmp_path / "secret"
+    secret.write_text("do not read")
+    os.chmod(tmp_path, 0o755)
+    attacks = [
+        f"open({str(secret)!r}).read()",
+        f"open({str(secret)!r}, 'w')",
+        "__import__('os').kill(1, 9)",
+        f"__import__('os').chmod({str(secret)!r}, 0o777)",
+        "__import__('os').fork()",
+        "__import__('socket').create_connection(('127.0.0.1', 9))",
+        f"open('/proc/{os.getpid()}/environ').read()",
+        "open('/etc/passwd').read()",
+        f"__import__('os').kill({os.getpid()}, 0)",
+        f"__import__('resource').prlimit({os.getpid()}, 0)",
+    ]
+    program = (
+        "import tempfile\nopen('m', 'w').write('x')\ntempfile.mkdtemp()\ndef add(a, b):\n    return open('m').read()"
+    )
+    with CodeVerifier(isolation="landlock", servers=2) as verifier:
+        for attack in attacks:
+            verdict = verifier(Problem(tests=ADD), Completion(f"def add(a, b):\n    {attack}\n    return 3"))
+            assert verdict.reason in ("RTE", "SV"), (attack, verdict)
+            assert "level landlock" in verdict.detail
+        assert verifier(Problem(tests={**ADD, "outs": ["x"]}), Completion(program)).reason == "AC"
+    assert secret.read_text() == "do not read"
+
+
+def test_rlimits_alone_must_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "_trouble", lambda level: "" if level == "rlimit-only" else "refused")
+    with pytest.raises(VerifierError, match=r"can't be isolated on this machine .full: refused"):
+        CodeVerifier()(Problem(tests=ADD), Completion(GOOD))
+    with pytest.raises(VerifierError, match="'ns' is unavailable here: refused"):
+        CodeVerifier(isolation="ns")(Problem(tests=ADD), Completion(GOOD))
+    with CodeVerifier(isolation="rlimit-only", servers=1) as verifier:
+        assert "level rlimit-only" in verifier(Problem(tests=ADD), Completion(GOOD)).detail
+
+
+class _Used:
+    """A run of which only the clock is used."""
+
+    def __init__(self, waited_s: float) -> None:
+        self.waited_s, self.killed = waited_s, False
+
+    def ended(self) -> bool:
+        return False
+
+    def kill(self) -> None:
+        self.killed = True
+
+    def progress(self) -> pool.Usage:
+        return pool.Usage(0, 0, 0.1, 0.0, self.waited_s, 0)
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "waited", "end"),
+    [
+        (1.0, 0.0, ""),
+        (2.5, 0.0, "late"),
+        (2.5, 1.0, ""),
+        (19.0, 18.0, ""),
+        (21.0, 20.0, "overloaded"),
+        (21.0, 3.0, "late"),
+    ],
+)
+def test_assert_style_counts_no_time_without_a_core(elapsed: float, waited: float, end: str) -> None:
+    candidate, oracle = _Used(waited / 2), _Used(waited / 2)
+    clock = judge._Clock(candidate, oracle, 2.0)  # type: ignore[arg-type]
+    clock._started -= elapsed
+    clock._next -= elapsed
+    if end == "overloaded":
+        with pytest.raises(VerifierError, match="overloaded"):
+            clock.look()
+    else:
+        clock.look()
+        assert clock.late is candidate.killed is (end == "late")
+
+
+def test_cpu_time_of_children_that_nobody_waits_for_counts() -> None:
+    needs("full")
+    code = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+def add(a, b):
+    for _ in range(8):
+        if os.fork() == 0:
+            while time.process_time() < 0.2: pass
+            os._exit(0)
+        try: os.wait()
+        except ChildProcessError: pass
+    return a + b
+"""
+    with CodeVerifier(isolation="full", servers=1, time_s=0.5, wall_s=30) as verifier:
+        assert verifier(Problem(tests=ADD), Completion(code)).reason == "TLE"
+    with CodeVerifier(isolation="full", servers=1, time_s=5, wall_s=30) as verifier:
+        assert verifier(Problem(tests=ADD), Completion(code)).reason == "AC"
+
+
+def test_limits_say_what_is_wrong() -> None:
+    assert Limits(time_s=2).wall == 4
+    assert Limits(time_s=0.5).wall == 1.5
+    for bad in ({"time_s": math.nan}, {"processes": -1}, {"memory_mib": True}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            Limits(**bad)
+
+
+def test_many_processes_share_one_memory_limit() -> None:
+    needs("ns")
+    code = """
+import os
+for _ in range(6):
+    if os.fork() == 0:
+        block = bytearray(100 << 20)
+        for i in range(0, len(block), 4096): block[i] = 1
+        import time; time.sleep(3)
+        os._exit(0)
+for _ in range(6): os.wait()
+def add(a, b): return a + b
+"""
+    for level in ("ns", "full"):
+        if level in probe.report().works:
+            with CodeVerifier(isolation=level, memory_mib=256, servers=1) as verifier:
+                verdict = verifier(Problem(tests=ADD), Completion(code))
+                assert verdict.reason in ("MLE", "RTE", "TLE"), verdict
+                assert level == "full" or verdict.reason == "MLE", verdict
