@@ -17,7 +17,7 @@ from verifiers.extract.echo import repeats_prompt
 from verifiers.extract.hedges import hedge, restated
 from verifiers.extract.operands import final_expression, whole_expression
 from verifiers.extract.retractions import instead, plain_tail, retracted
-from verifiers.extract.spans import Extraction, Span, after_thinking, closing_brace, ending
+from verifiers.extract.spans import Extraction, Span, after_thinking, closing_brace, ending, moved
 from verifiers.extract.statement_words import STOP
 from verifiers.extract.statements import begins_with_so, stated, with_unit
 from verifiers.extract.turns import CONCLUSION, CORRECTION
@@ -32,6 +32,7 @@ __all__ = [
     "final_answer",
     "find",
     "hedge",
+    "moved",
     "original",
     "repeats_prompt",
     "restated",

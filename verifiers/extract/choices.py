@@ -40,11 +40,11 @@ _WRONG = (
 _IS = r"(?i:is|are|was|must\s+be|es|é|est|è|ist|—|-|:|to|jest|là|adalah|هو|هي|on)"
 _ARTICLE = r"(?i:(?:the|la|el|a|o|il|le|l['’]|die|der|het|de)\s*)?"
 _LEAD = (
-    r"(?:[\s>*_#-]*(?i:(?:so|thus|hence|therefore|then|and|but|finally|only|clearly|consequently|thereby|overall"
+    r"(?:[\s>*_#-]*+(?i:(?:so|thus|hence|therefore|then|and|but|finally|only|clearly|consequently|thereby|overall"
     r"|por\s+(?:lo\s+)?tanto|entonces|así\s+que|solo|sólo|portanto|logo|assim|donc|ainsi|seule?|quindi|dunque|solo"
     r"|also|daher|somit"
     r"|nur|значит|поэтому|следовательно|таким\s+образом|только|dus|więc|إذن|لذلك|अतः|इसलिए"
-    r"|所以|因此|故|综上|从而|只有|而|よって|したがって|ゆえに|따라서|그러므로)(?![^\W\d_])[\s,:，、]*|){1}[\s>*_#-]*)"
+    r"|所以|因此|故|综上|从而|只有|而|よって|したがって|ゆえに|따라서|그러므로)(?![^\W\d_])[\s,:，、]*+|){1}[\s>*_#-]*+)"
 )
 _CJK_RIGHT = "正确|正確|对|對|正しい|正解|맞(?:다|습니다)|옳(?:다|습니다)|올바른|정답"
 _CJK_WRONG = "错误|錯誤|错|錯|不正确|不正確|不对|不對|誤り|間違い|間違っている|正しくない|틀(?:리다|렸다|립니다)"

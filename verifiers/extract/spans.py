@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from verifiers.lazy_pattern import lazy_pattern
 
@@ -29,6 +29,14 @@ class Extraction:
     others: tuple[Span, ...] = ()  # further final answers, which must agree with this one
     joint: tuple[Span, ...] = ()  # boxes of one sentence that form a list, including the last one
     said: str = ""  # the value in digits, if the span spells it in words
+
+
+def moved(extraction: Extraction, by: int) -> Extraction:
+    """Returns the extraction in a text that has so many characters more before it."""
+    if extraction.span is None or not by:
+        return extraction
+    span, *others = [(low + by, high + by) for low, high in (extraction.span, *extraction.others)]
+    return replace(extraction, span=span, others=tuple(others))
 
 
 def ending(text: str) -> int:

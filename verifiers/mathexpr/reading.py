@@ -60,7 +60,8 @@ _TEXTED = lazy_pattern(r"\\(?:text|textbf|mathrm|mbox)\s*\{\s*([+-]?\d[\d.,]*)\s
 _BRACKETED = lazy_pattern(
     r"\[\s*([+-]?\d[\d.]{0,40}\s*(?:\\(?:text|mathrm)\s*\{[^{}]{1,40}\}|[A-Za-z]{3,20}|\\?%))\s*\]"
 )
-_BETWEEN = r"(?:[^(){}\[\],;]|\\[,;]|(?<=\d),(?=\d{1,2}(?!\d)))*"
+# Each character is read in one way only: a semicolon behind a backslash is space and separates nothing.
+_BETWEEN = r"(?:[^(){}\[\],;\\]|\\[^(){}\[\]]|(?<=\d),(?=\d{1,2}(?!\d)))*+"
 _SEMICOLONS = lazy_pattern(rf"\\\{{{_BETWEEN}(?:;{_BETWEEN})+\\\}}|[\[\](]{_BETWEEN}(?:;{_BETWEEN})+[\])\[]")
 _COMMA = lazy_pattern(r"(?<=\d),(?=\d)")
 _OPEN_AT = lazy_pattern(r"(?:=|\\in)\s*\]")  # "L = ]2; 3]"

@@ -13,6 +13,7 @@ from verifiers.extract import (
     Span,
     after_thinking,
     find,
+    moved,
     original,
     repeats_prompt,
     restated,
@@ -198,11 +199,13 @@ class MathVerifier:
         if start is None:
             return None
         for position in final_claims(text, start, problem.prompt, refused.detail):
-            alone = " " * position + text[position:]
-            if is_claim(text, start, position, find(alone, prompt=problem.prompt), problem.prompt):
+            before = max(0, position - 1)  # one blank for all that precedes
+            alone = f"{' ' * (position - before)}{text[position:]}"
+            extraction = moved(find(alone, prompt=problem.prompt), before)
+            if is_claim(text, start, position, extraction, problem.prompt):
                 verdict = self._judge(problem, gold, alone, explanation)
-                if verdict.score == 1.0:
-                    return verdict
+                if verdict.score == 1.0 and verdict.span is not None:
+                    return replace(verdict, span=(verdict.span[0] + before, verdict.span[1] + before))
         return None
 
     def _counting(self, problem: Problem, gold: Gold, text: str, explanation: Explanation | None) -> Verdict | None:
