@@ -24,7 +24,10 @@ _LABEL = re.compile(
 )
 _LETTER = re.compile(r"[(\[【（]?\s*([A-Za-z])\s*(?:[)\]】）.:,;、。]+|$|\s+-\s+|\s*(?=\n))")
 _ALONE = re.compile(r"(?<![\w'’])\(?([A-Z])\)?(?![\w'’])")
-_OPTION = re.compile(r"(?:^|[\n;,.?:]|\s{2,}|\s(?=\())\s*[(\[]?([A-Z])[)\].:]\s*(?=\S)", re.MULTILINE)
+# At the beginning of a line, or after punctuation, two blanks, or a blank before a bracket. Each blank is read once.
+_OPTION = re.compile(
+    r"(?:^[^\S\n]*+|(?:[;,.?:]|(?<!\s)(?:\n|\s(?=[\s(])))\s*+)[(\[]?([A-Z])[)\].:]\s*+(?=\S)", re.MULTILINE
+)
 _NOT = re.compile(r"\b(?:not|isn't|neither|nor|except|wrong|incorrect)\b|n't\b", re.IGNORECASE)
 _ANNOUNCED = re.compile(
     r"\b(?:answer|option|choice)\b[^\n.]{0,20}?(?:\bis\b|:)\s*[*$({\[\s]*(?:\\text\{)?\(?([A-Z])\b(?!['’])"

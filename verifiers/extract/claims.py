@@ -79,10 +79,10 @@ _SAYS = lazy_pattern(
 )
 # What may stand between a word and the end of its clause: "is an even number", "짝수입니다".
 _CLOSED = lazy_pattern(
-    r"[\s*_\"”»']*(?:(?:number|one|zahl|nombre|número|numero|getal|tal|liczba|liczbą|число|числом|sayı\w*"
+    r"[\s*_\"”»']*+(?:(?:number|one|zahl|nombre|número|numero|getal|tal|liczba|liczbą|число|числом|sayı\w*"
     r"|bir sayı\w*|số|bilangan|عدد|संख्या)\b)?"
-    r"[\s*_\"”»']*(?P<copula>입니다|이다|이에요|예요|[가이] 됩니다|です|だ|である|になります|になる|[dt][ıiuü]r|है"
-    r"|होग[ाी]|होता है|günü\b[^,.;]*)?[\s*_\"”»']*(?:[.,;:!。，、।)（(]|$)",
+    r"[\s*_\"”»']*+(?P<copula>입니다|이다|이에요|예요|[가이] 됩니다|です|だ|である|になります|になる|[dt][ıiuü]r|है"
+    r"|होग[ाी]|होता है|günü\b[^,.;]*)?[\s*_\"”»']*+(?:[.,;:!。，、।)（(]|$)",
     re.IGNORECASE,
 )
 _WITHOUT_COPULA = lazy_pattern(

@@ -70,7 +70,7 @@ _ANNOUNCING = lazy_pattern(
     re.IGNORECASE,
 )
 _SETUP = lazy_pattern(
-    r"\s*(?:[-*>#\d.)]*\s*)(?:(?:so|now|first|then|next|and|but)\s+"
+    r"\s*+[-*>#\d.)]*+\s*+(?:(?:so|now|first|then|next|and|but)\s+"
     r"|(?:so|now|first|then|next),\s+(?=(?:note|recall|remember|given|suppose|assum\w+|consider|let)\b))?"
     r"(?:\b(?:let|suppose|assum\w+|consider\w*"
     r"|(?:the|this|our) (?:problem|question|exercise|task|statement|prompt|text) (?:says?|said|states?|stated"
@@ -172,8 +172,7 @@ _ARGUMENT = Gated(
     r"|carré|cube|racine|avec|après|par|con|por|después de|(?<!è )di|da|do|van|na|после|через|из|от|до|чем"
     r"|для|на|с|в|квадрат|без)"
     r"|(?<![存现現所實实])在|见|見|百分之|минус|负|負|マイナス|마이너스|음수|سالب|ناقص|menos|moins|meno|من|بعد"
-    r"|مربع)\s*(?:the\s+|a\s+|an\s+"
-    r"|number\s+|numbers?\s+|числа\s+)*[$(\\]*\s*$",
+    r"|مربع)\s*(?:(?:the|an?|numbers?|числа)\s+)*+[$(\\]*\s*$",
     re.IGNORECASE,
 )
 _INCREASED = lazy_pattern(

@@ -228,7 +228,7 @@ def replaced(text: str, low: int, end: int) -> Span | None:
 # -- directly after an answer: its predicate
 _COPULA = r"(?:is|was|would be|will be|seems|looks|remains|sounds|feels|are|were|proves|turns out to be)"
 _DENIED_AFTER = lazy_pattern(
-    r"[\s(\[,;:—–-]*(?:(?:which|that|and (?:this|that|it)|but (?:this|that|it|they|he|she)|however,? (?:this"
+    r"[\s(\[,;:—–-]*+(?:(?:which|that|and (?:this|that|it)|but (?:this|that|it|they|he|she)|however,? (?:this"
     r"|that|it))\s*)?"
     + any_of(
         rf"(?:{_COPULA}|['’]s)\s+(?:\w+ly\s+|just\s+|also\s+|a\s+|an\s+|the\s+|quite\s+|still\s+|of course\s+"
@@ -277,7 +277,7 @@ _ASKED_AFTER = lazy_pattern(r"[^.!?。！\n؟？]{0,80}(?:[?？؟]|吗|嗎|で�
 
 
 _CALLED_FALSE = lazy_pattern(
-    r"(?:です|だ|である|입니다|이다|है|हैं|ist|sei)?[\s,.;:—–()*।،。、，；!-]*"
+    r"(?:です|だ|である|입니다|이다|है|हैं|ist|sei)?[\s,.;:—–()*।،。、，；!-]*+"
     + any_of(
         r"(?:(?:and|but|though|although|however,?) )?(?:this|that|the (?:previous|above|last|preceding)) (?:\w+ )?"
         r"(?:statement|claim|assertion|sentence|proposition|conclusion|answer|value|result|reasoning|line) "
@@ -397,7 +397,7 @@ def denied_after(text: str, position: int, end: int) -> bool:
 
 # Words that make the answer depend on something: "7, depending on the convention".
 _HANGS = lazy_pattern(
-    r"[\s$\\)\]}*_`,;(—–-]*(?:depending|give or take|je nach|abhängig von|(?:selon|suivant) (?:que|l['’]interpr"
+    r"[\s$\\)\]}*_`,;(—–-]*+(?:depending|give or take|je nach|abhängig von|(?:selon|suivant) (?:que|l['’]interpr"
     r"|la conv|le cas|les cas|comment"
     r"|la (?:façon|manière))|(?:según|dependiendo|dependendo|conforme) (?:cómo|como|d[aeo]|se|el caso|o caso"
     r"|la interp|a interp"

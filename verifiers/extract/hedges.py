@@ -33,7 +33,7 @@ CONTRAST = Gated(
 )
 # The same directly after an answer.
 CONTRAST_AFTER = lazy_pattern(
-    r"[\s,，]*(?:(?:and|but|und|et|y|e|а) )?(?:(?:not|nicht|non(?: pas)?|pas|no|não|не|rather than"
+    r"[\s,，]*+(?:(?:and|but|und|et|y|e|а) )?(?:(?:not|nicht|non(?: pas)?|pas|no|não|не|rather than"
     r"|instead of)\s+|而?不是|而非)"
     rf"{VALUE}(?=\s*[.,;!。，]|\s*$)",
     re.IGNORECASE,

@@ -8,7 +8,7 @@ from verifiers.extract.gates import Gated
 from verifiers.lazy_pattern import lazy_pattern
 
 OFFER = lazy_pattern(
-    r"[\s¿*_(-]*(?:would you like|do you (?:want|have|need)|shall i|should i (?:also )?(?:show|explain|solve)"
+    r"[\s¿*_(-]*+(?:would you like|do you (?:want|have|need)|shall i|should i (?:also )?(?:show|explain|solve)"
     r"|want me to|can i help"
     r"|(?:does|did) (?:that|this|it) (?:make sense|help)|is (?:that|this|it|everything) clear|(?:any|more"
     r"|other) (?:other )?questions"
@@ -91,7 +91,7 @@ CONFIRMING = lazy_pattern(rf"\s*[(（]\s*(?:{CHECKED})[^\d()（）]{{0,40}}[)）
 ASIDE = lazy_pattern(rf"\s*[(（]\s*(?:{CONFUSED}|{CONTRAST}|{UNREAL})[^()（）]*[)）][.。!]?\s*", re.IGNORECASE)
 # "Not bad at all!": a closing exclamation that praises and denies nothing.
 EXCLAIMS = lazy_pattern(
-    r"[\s¡*_(]*(?:(?:and |so |well,? |see,? )?(?:(?:that['’]?s|that was|that wasn['’]t|it['’]s|it wasn['’]t"
+    r"[\s¡*_(]*+(?:(?:and |so |well,? |see,? )?(?:(?:that['’]?s|that was|that wasn['’]t|it['’]s|it wasn['’]t"
     r"|this was|what) )?"
     r"(?:(?:not|so|too|pretty|quite|really|very|rather|a|an|all|that|half) ){0,3}"
     r"(?:bad|hard|difficult|easy|simple|nice|neat|fun|shabby|tricky|cool|great|lovely|a lot|lot|few|bit|sum|saving"
@@ -144,7 +144,7 @@ NOT_ASKED = Gated(
     re.IGNORECASE,
 )
 POINTS = lazy_pattern(  # such a remark must name its thing
-    r"[\s*_(]*(?:and |but )?(?:(?:it|this|that|these|those|which|what|everything|all|here|there|he|she|they|das"
+    r"[\s*_(]*+(?:and |but )?(?:(?:it|this|that|these|those|which|what|everything|all|here|there|he|she|they|das"
     r"|dies\w*|es|alles|er|sie|ça|cela"
     r"|ceci|c|ce|cette|tout|eso|esto|todo|isso|isto|tudo|ciò|questo|tutto|dat|dit|alles|det|allt|to|это|всё|це"
     r"|bu)(?![^\W\d_])"
@@ -178,11 +178,11 @@ FITS = lazy_pattern(
 )
 # "¡Coincide!", "Yes, it checks out.": a sentence that only confirms.
 AGREES = lazy_pattern(
-    rf"[\s¡*_(]*(?:(?:yes|ja|oui|sí|sim|sì|да|tak|and|und|et|y|e|и)\W+)?{FITTING}[.!。！\s)*_]*", re.IGNORECASE
+    rf"[\s¡*_(]*+(?:(?:yes|ja|oui|sí|sim|sì|да|tak|and|und|et|y|e|и)\W+)?{FITTING}[.!。！\s)*_]*", re.IGNORECASE
 )
 # "It isn't 41, which is the sum of the legs.", "If you got 12, you counted the pieces.": one other value is given up.
 GIVEN_UP = lazy_pattern(
-    r"[\s*_-]*(?:(?:it|that|this)(?:['’]s not| is not| isn['’]t)|(?:es|das) (?:ist|sind) nicht|ce n['’]est pas"
+    r"[\s*_-]*+(?:(?:it|that|this)(?:['’]s not| is not| isn['’]t)|(?:es|das) (?:ist|sind) nicht|ce n['’]est pas"
     r"|no (?:es|son)"
     r"|não (?:é|são)|non (?:è|sono)|это не"
     r"|(?:if|when) you (?:answered|got|get|wrote|put|said|have)(?=[^,]{1,30}, (?:then )?you(?:['’]ve| have)? (?:\w+ )?"
@@ -195,7 +195,7 @@ TURNS = lazy_pattern(
 )
 # "And if the larger one had been asked for, it would be 14."
 OTHERWISE = lazy_pattern(
-    r"[\s*_-]*(?:(?:and|but|und|aber|et|mais|y|pero|e|mas|ma|а|но|a|ale|en|maar|och|men|ama)\s)?"
+    r"[\s*_-]*+(?:(?:and|but|und|aber|et|mais|y|pero|e|mas|ma|а|но|a|ale|en|maar|och|men|ama)\s)?"
     r"(?:(?=(?:had|hätten?|wären?|gdyby)\b|(?:if|wenn|si|se|если|als|om|eğer)\b[^,.!?=]{0,120}?\b(?:had|were|weren['’]t"
     r"|asked|wanted"
     r"|instead|hätten?|wären?|würden?|gefragt|était|étaient|avait|avaient|voulait|fueran?|fuese|hubiera|preguntaran?"
@@ -212,8 +212,8 @@ IS_TO = lazy_pattern(  # "A common mistake is to subtract"
 )
 # "The 9 would only be right for a proportion."
 ONLY_THEN = lazy_pattern(
-    r"[\s*_-]*(?:(?:the|an?|die|der|das|ein|eine|le|la|les|une?|el|los|una|os?|um|uma|il|lo"
-    r"|un)\s)?[$€£]?\d[\d.,/:]*[^.!?]{0,80}?"
+    r"[\s*_-]*+(?:(?:the|an?|die|der|das|ein|eine|le|la|les|une?|el|los|una|os?|um|uma|il|lo"
+    r"|un)\s)?[$€£]?\d[\d.,/:]*+[^.!?]{0,80}?"
     + WOULD
     + r"[^.!?]{0,20}\b(?:only|nur|seulement|uniquement|que|sólo|solo|solamente|só|apenas|soltanto|только|alleen|bara"
     r"|tylko)\b",
@@ -245,13 +245,13 @@ OTHER = (
     r"(?![\w.]*\d)"
 )
 # A sentence or an aside that denies a value, and one that reports a value, which is called wrong after it.
-DENIES = lazy_pattern(rf"\s*[(（]?\s*(?:(?:{NOT})\s|不是|并非){OTHER}", re.IGNORECASE)
+DENIES = lazy_pattern(rf"\s*+[(（]?\s*+(?:(?:{NOT})\s|不是|并非){OTHER}", re.IGNORECASE)
 DENIES_AFTER = lazy_pattern(
-    rf"\s*{OTHER}[^\W\d_]{{0,8}}?(?:では(?:ありません|ない(?:です)?)|じゃ(?:ない(?:です)?|ありません)"
+    rf"\s*+{OTHER}[^\W\d_]{{0,8}}?(?:では(?:ありません|ない(?:です)?)|じゃ(?:ない(?:です)?|ありません)"
     r"|[이가] (?:아닙니다|아니에요))[。.!！\s]*"
 )
 REPORTS_VALUE = lazy_pattern(
-    rf"\s*[(（]?\s*(?:(?:{WHO})\s(?:[^\W\d_]+,?\s){{0,3}}?(?:{SAYS})\s"
+    rf"\s*+[(（]?\s*+(?:(?:{WHO})\s(?:[^\W\d_]+,?\s){{0,3}}?(?:{SAYS})\s"
     r"|(?:my|the) (?:first|earlier|previous|initial) (?:\w+ )?(?:(?:of|was) )?"
     r"|(?:我|有人|有的?同学)?(?:先前|之前|一开始|起初|刚才|最初)?[^，。,\d]{0,4}[写寫算说說]的?(?:是|成|了)?\s?"
     rf"|(?:最初|はじめ|先ほど)[^、。\d]{{0,8}}\s?){OTHER}",

@@ -31,7 +31,7 @@ _ENDS = lazy_pattern(
     + r"|。|！|？|؟|।|です|でしょう|ます(?=[。\s]|$)|입니다|합니다|됩니다|습니다|이에요|예요|이다|であ|हैं?(?=[\s।]|$)"
 )
 BEFORE_AND = lazy_pattern(
-    r"\s*(?:,|，|、|;|\b(?:and|or|und|oder|et|ou|y|o|e|и|или|và|hoặc|i|lub|en|of|och|eller|ve|veya|dan|atau)\b|和"
+    r"\s*+(?:,|，|、|;|\b(?:and|or|und|oder|et|ou|y|o|e|и|или|và|hoặc|i|lub|en|of|och|eller|ve|veya|dan|atau)\b|和"
     r"|或|及|以及|と|와|과|و|,?\s*(?:and|or)\b)\s*"
 )
 

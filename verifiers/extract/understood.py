@@ -59,7 +59,7 @@ _BREAK = lazy_pattern(
     re.IGNORECASE,
 )
 # The signs directly before an answer that belong to it.
-_OPENED = lazy_pattern(r"(?:[\s$*_`({\[]|\\(?:boxed|fbox|text|mathbf|bm|,|;|\(|\[)\s*|</?\w+>|#+)+$")
+_OPENED = lazy_pattern(r"(?<![\s$*_`({\[#])(?:[\s$*_`({\[#]|\\(?:boxed|fbox|text|mathbf|bm|,|;|\(|\[)|</?\w+>)++$")
 _INTRO = lazy_pattern(
     r"^\W*(?:surprisingly|unsurprisingly|remarkably|interestingly|fortunately|luckily|of course|either way"
     r"|in (?:any|either|each|every|both) cases?"
@@ -306,7 +306,7 @@ _PREDICATE = lazy_pattern(
 )
 # The completion continues with another problem.
 _NEXT = lazy_pattern(
-    r"\n\s*[*#]*\s*(?:question|problem|exercise|example|human|user|instruction|q)\b[ \d]*[*]*\s*[:.]|(?:\n"
+    r"\n\s*+[*#]*+\s*+(?:question|problem|exercise|example|human|user|instruction|q)\b[ \d]*[*]*\s*[:.]|(?:\n"
     r"|<\|)[^\n]{0,6}user\W*\n",
     re.IGNORECASE,
 )

@@ -17,7 +17,7 @@ from verifiers.units.words import respelled
 
 _ASSIGNED = lazy_pattern(r"[\s$]*([A-Za-z])\s*=([^=<>]{1,200})")
 _NAMED_POINT = lazy_pattern(  # "V(3, 2)", "S(2\\mid 5)"
-    r"[\s$]*[A-Z]?\s*=?\s*(?:\\left)?\(\s*([-−]?[\d./]+)\s*(?:[,;|]|\\mid\b)\s*([-−]?[\d./]+)\s*(?:\\right)?\)[\s$.]*"
+    r"[\s$]*+[A-Z]?\s*+=?\s*+(?:\\left)?\(\s*+([-−]?[\d./]+)\s*+(?:[,;|]|\\mid\b)\s*+([-−]?[\d./]+)\s*+(?:\\right)?\)[\s$.]*+"
 )
 _UNITS = lazy_pattern(r"[€£₽₺%$]|[^\W\d_]{2,8}|\s")
 _AMOUNT = r"[$€£]?\d{1,9}(?:[.,]\d{1,2})?\s?(?:[€£₽₺%]|[^\W\d_]{2,8})?"

@@ -23,12 +23,14 @@ from verifiers.mathexpr.nodes import Node, number
 from verifiers.mathexpr.reading import read
 
 INTEGER = lazy_pattern(
-    r"\s*\$?\s*([+-]?)\s*([1-9]\d{0,2}(?:,\d{3}){1,5}|\d{1,18})(?:\.0{1,6})?\s*\$?\s*\.?\s*", re.ASCII
+    r"\s*+\$?\s*+([+-]?)\s*+([1-9]\d{0,2}(?:,\d{3}){1,5}|\d{1,18})(?:\.0{1,6})?\s*+\$?\s*+\.?\s*+", re.ASCII
 )
 RATIO_IN_WORDS = lazy_pattern(
-    r"\s*(?:\\text\{)?\s*(\d+)\s*(?:\\text\{)?\s*(?:to|à|zu|a|к)\s*\}?\s*(\d+)\s*\}?\s*", re.I
+    r"\s*+(?:\\text\{)?\s*+(\d+)\s*+(?:\\text\{)?\s*+(?:to|à|zu|a|к)\s*+\}?\s*+(\d+)\s*+\}?\s*+", re.I
 )  # "8 to 3"
-_BETWEEN_BOXES = lazy_pattern(r"[\s$}{,;&\\]*(?:text\s*\{)?[\s,]*(?:and|or)?[\s$}{,;&\\]*\\f?boxe?d?\s*\{?")
+_BETWEEN_BOXES = lazy_pattern(
+    r"(?:[\s$}{,;&]|\\(?!f?box))*+(?:text\s*+\{)?[\s,]*+(?:and|or)?(?:[\s$}{,;&]|\\(?!f?box))*+\\f?boxe?d?\s*+\{?"
+)
 _WORKED = 150  # characters; a longer gold may be a solution that ends in its answer
 _FLOAT = lazy_pattern(r"[+-]?(?=[\d.]{17,19}$)\d+\.\d+")  # a printed float, such as 0.1 + 0.2 or 200 / 3
 
