@@ -83,7 +83,7 @@ _ASKED = lazy_pattern(
     r"|\b(?:if|whether|assum(?:ing|es|ed)|could|might|may|maybe|perhaps|unless|guess\w*|until)\b[^.!?,;\n]*$",
     re.IGNORECASE,
 )
-_HYPOTHETICAL = lazy_pattern(r"\W*(?:for|if|when|with|had|were)\b", re.IGNORECASE)
+_HYPOTHETICAL = lazy_pattern(r"\W*+(?:for|if|when|with|had|were)\b", re.IGNORECASE)
 _ASKING = frozenset(
     "if whether suppose assume assumes assumed assuming could might may maybe perhaps is was what which unless"
     " would guess guesses guessed guessing until will can does do how why imagine pretend prove show verify"

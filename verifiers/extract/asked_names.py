@@ -63,7 +63,7 @@ _RANK = lazy_pattern(
 )
 # "so nobody is taller than"
 _NOBODY = lazy_pattern(
-    r"\W*(?:(?:so|and|thus|therefore|also|donc|así que|quindi)\s)*(?:nobody|no one|none|niemand|keine[rs]?|personne"
+    r"\W*+(?:(?:so|and|thus|therefore|also|donc|así que|quindi)\s)*(?:nobody|no one|none|niemand|keine[rs]?|personne"
     r"|nadie|ninguém|nessuno|никто)\b[^.,;!?]{0,40}?\s(?P<more>[^\W\d_]{3,})\s(?:than|als|que|do que|di|чем)\s",
     re.IGNORECASE,
 )

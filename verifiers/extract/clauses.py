@@ -55,7 +55,7 @@ _BESIDE = Gated(
 )
 # Words that restate what precedes them and conclude nothing from it.
 _RESTATES = lazy_pattern(
-    r"\W*(?:which is|that|namely|in other|i\.e|d\.|das heißt|nämlich|c['’]est|es decir|a saber|o sea|ou seja"
+    r"\W*+(?:which is|that|namely|in other|i\.e|d\.|das heißt|nämlich|c['’]est|es decir|a saber|o sea|ou seja"
     r"|isto|cioè|vale|to jest"
     r"|oftewel|dat|det|yani|tức|yaitu|то есть|т|يعني|यानी|即|也就是|すなわち|つまり|즉|共)",
     re.IGNORECASE,

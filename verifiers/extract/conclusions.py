@@ -231,7 +231,7 @@ _REVERSED = Gated(
     re.IGNORECASE,
 )
 _ASIDE = lazy_pattern(
-    r"\W*(?:confidence|certainty|difficulty|rating|(?:my |a )?(?:\w+ )?guess|step|note|problem|question|exercise"
+    r"\W*+(?:confidence|certainty|difficulty|rating|(?:my |a )?(?:\w+ )?guess|step|note|problem|question|exercise"
     r"|example|recall|remember|hint|find|let|suppose|assume|consider"
     r"|claim|draft|attempt|prove|show)\b",
     re.IGNORECASE,

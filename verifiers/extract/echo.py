@@ -10,7 +10,7 @@ from verifiers.lazy_pattern import lazy_pattern
 
 _MIN_WORDS = 5  # "x = 7" or "7 apples" may be part of a question and also its answer
 _LABEL = lazy_pattern(
-    r"\W*(?:(?:the )?(?:question|problem|prompt|task|q|frage|aufgabe|pregunta|problema|вопрос"
+    r"\W*+(?:(?:the )?(?:question|problem|prompt|task|q|frage|aufgabe|pregunta|problema|вопрос"
     r"|задача|题目|问题|問題|문제)"
     r"(?: (?:is|says|asks|states|was))?\s*[:：.-]*\s*)",
     re.IGNORECASE,

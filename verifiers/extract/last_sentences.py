@@ -172,7 +172,7 @@ def _is_beside(text: str, sentences: list[Span], language: str, wanted: Asked) -
 _MINE = lazy_pattern(r"\b(?:I|my)\b")
 
 
-_DOING = lazy_pattern(r"\W*(?!(?:the|this|that)\b)\w+ing\b", re.IGNORECASE)
+_DOING = lazy_pattern(r"\W*+(?!(?:the|this|that)\b)\w+ing\b", re.IGNORECASE)
 
 
 def _is_courtesy(part: str, language: str) -> bool:

@@ -28,7 +28,7 @@ _OPENING = lazy_pattern(
 _AFTER_OPENING = lazy_pattern(r"[*_$]*+(?:\s[^\W\d_]+){0,3}[*_$]*+[.!。！]?[\s*_$]*+")
 _BOUNDED = lazy_pattern(r"\b(?:at (?:least|most)|mindestens|höchstens|au (?:moins|plus)|al menos|pelo menos|almeno)\b")
 _POINTS_BACK = lazy_pattern(  # "9. That is the number that ran away."
-    r"\W*(?:this|that|it|das|dies|c['’]|ce|cela|eso|esto|es|isso|isto|é|questo|ciò|è|dat|dit|det|to|это)(?![^\W\d_])|这"
+    r"\W*+(?:this|that|it|das|dies|c['’]|ce|cela|eso|esto|es|isso|isto|é|questo|ciò|è|dat|dit|det|to|это)(?![^\W\d_])|这"
     r"|那|これ|それ",
     re.IGNORECASE,
 )

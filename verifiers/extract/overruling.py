@@ -55,8 +55,8 @@ _CLAIMING = (
     r"|正确的?(?:值|数|结果)?(?:是|应为|应该是)|(?:这个|所求的?)数是|正しくは|求める数は"
     r"|올바른 (?:값|수)은|(?:구하는|그) 수는)"
 )
-_CLAIMS = lazy_pattern(rf"\W*{_CLAIMING}", re.IGNORECASE)
-_MAY_CLAIM = Gated(rf"(?:[.!,;:，。！；،*\n]\s*|^){_CLAIMING}", re.IGNORECASE)
+_CLAIMS = lazy_pattern(rf"\W*+{_CLAIMING}", re.IGNORECASE)
+_MAY_CLAIM = Gated(rf"(?:[.!,;:，。！；،*\n]\s*+|^){_CLAIMING}", re.IGNORECASE)
 # The end of a clause after which the rest of the sentence claims by itself. A comma alone may be within a phrase.
 _JOINT = lazy_pattern(
     r"[,;،，；—–]\s*(?:and|but|und|aber|sondern|et|mais|y|e|pero|sino(?: que)?|mas(?: sim)?|ma|bensì|и|а|но|en|maar"

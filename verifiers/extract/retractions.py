@@ -247,7 +247,7 @@ def _of_mistakes(text: str, position: int, offered: re.Match[str]) -> bool:
 
 
 MISTAKES = lazy_pattern(
-    r"\W*(?:an? |the |ein(?:e)? |der |die |(?:some |other )?)?(?:common|typical|frequent|usual|häufige?r?|typische?r?"
+    r"\W*+(?:an? |the |ein(?:e)? |der |die |(?:some |other )?)?(?:common|typical|frequent|usual|häufige?r?|typische?r?"
     r"|beliebte?r?)"
     r" (?:mistakes?|errors?|pitfalls?|slips?|traps?|fehler|patzer|irrtum|falle)\b|\W*(?:(?:une |l['’]|el |la |un |uno "
     r"|o |um |lo )?(?:erreurs? (?:fréquente|courante|classique)s?"

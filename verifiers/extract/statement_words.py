@@ -58,7 +58,7 @@ CHECK = lazy_pattern(
 )
 # "Indeed, 12 + 12 + 6 is 30": the sentence only confirms an equation.
 INDEED = lazy_pattern(
-    r"\W*(?:and |und |et |y |e )?(?:indeed|in fact|after all|sure enough|efectivamente|en efecto|en effet"
+    r"\W*+(?:and |und |et |y |e )?(?:indeed|in fact|after all|sure enough|efectivamente|en efecto|en effet"
     r"|effectivement"
     r"|tatsächlich|in der tat|infatti|in effetti|de fato|com efeito|inderdaad|rzeczywiście|действительно"
     r"|確かに|実際|确实|的确|실제로)(?![^\W\d_])",
@@ -71,13 +71,13 @@ CHAIN = lazy_pattern(
 )
 # A sentence that gives a reason and concludes nothing: "99 = 9 × 11 だからです。"
 GIVES_REASON = lazy_pattern(
-    r"\W*(?:(?:this|that|it) is |that['’]s )?(?:because|denn|c['’]est que|parce que|потому что|なぜなら)(?![^\W\d_])"
+    r"\W*+(?:(?:this|that|it) is |that['’]s )?(?:because|denn|c['’]est que|parce que|потому что|なぜなら)(?![^\W\d_])"
     r"(?![^.]*[,，][^.]*\d)|.*(?:から|ため)(?:です|である|だ)\W*$|.*때문(?:입니다|이다)\W*$",
     re.IGNORECASE,
 )
 # Begins an explanation of the text before it, or a remark that it is plausible. All later sentences belong to it.
 EXPLAINS = lazy_pattern(
-    r"\W*(?:to see (?:why|this)(?: (?:is|holds|works)[^,:]{0,30})?[,:]|here['’]?i?s (?:why|how)|the reason(?: "
+    r"\W*+(?:to see (?:why|this)(?: (?:is|holds|works)[^,:]{0,30})?[,:]|here['’]?i?s (?:why|how)|the reason(?: "
     r"for (?:this|that))? is|(?:short |brief )?(?:explanation|reason(?:ing)?|justification)\s*:"
     r"|(?:this|that|it|which) (?:makes sense|is (?:plausible|reasonable|sensible|logical|to be expected|as "
     r"expected)),? (?:because|since|as|for)"
@@ -94,7 +94,7 @@ EXPLAINS = lazy_pattern(
 )
 # "The one right before it is 19": a neighbour of the value that the sentence before gives.
 NEIGHBOUR = lazy_pattern(
-    r"\W*(?:and )?(?:(?:the|its) (?:(?:one|number|term|value|day|page|prime|square|multiple)s? )?(?:(?:right"
+    r"\W*+(?:and )?(?:(?:the|its) (?:(?:one|number|term|value|day|page|prime|square|multiple)s? )?(?:(?:right"
     r"|just|directly|immediately) )?"
     r"(?:before|after|following|preceding|previous|next|prior)\b|its (?:successor|predecessor|neighbou?r)"
     r"|(?:der|die|das) (?:davor|danach|nächste|vorige)"
@@ -151,7 +151,7 @@ ALSO_POSSIBLE = lazy_pattern(
     re.IGNORECASE,
 )
 CONDITION = lazy_pattern(
-    r"\W*(?:(?:so|then|and|but|now|also|therefore|thus) )?(?:if|when|given(?: that)?|wenn|si|se|als|om|если|jeśli"
+    r"\W*+(?:(?:so|then|and|but|now|also|therefore|thus) )?(?:if|when|given(?: that)?|wenn|si|se|als|om|если|jeśli"
     r"|如果|若)(?![^\W\d_])"
     r"[^,，]{1,200}(?:[,，]\d{3}[^,，]{0,100})*[,，]\s*"
     r"(?:then |so |dann |alors |entonces |então |allora |то |那么|则)?",
@@ -238,7 +238,7 @@ REPORTS = Gated(
     re.IGNORECASE,
 )
 SUPPOSES = lazy_pattern(
-    r"\W*(?:so |then |and |but )?\b(?:if(?! (?:we|you|one)\b)|unless|suppose|had|were|let|wenn(?! man\b)|falls"
+    r"\W*+(?:so |then |and |but )?\b(?:if(?! (?:we|you|one)\b)|unless|suppose|had|were|let|wenn(?! man\b)|falls"
     r"|angenommen"
     r"|si(?! (?:on|se|nous|\w+[aei]mos)\b)|se(?! (?:si|obt|obtiene|ottiene|divid\w+ (?:por|entre)|\w+amos)\b)|если"
     r"|als je denkt|om\b(?! \w+ (?:dag|timm|minut|veck|år|månad))"
@@ -247,7 +247,7 @@ SUPPOSES = lazy_pattern(
     re.IGNORECASE,
 )
 STARTS = lazy_pattern(
-    r"\W*(?:(?:so|now|next|then|first|firstly|and),? )?(?:first(?:ly)?|next|step|part|problem|question|exercise"
+    r"\W*+(?:(?:so|now|next|then|first|firstly|and),? )?(?:first(?:ly)?|next|step|part|problem|question|exercise"
     r"|example|case|option|choice"
     r"|to (?:find|know|see|solve|answer|work out|figure out|get)\b|given|find|note|recall|remember|consider"
     r"|compute|calculate|determine|guess|hint|attempt|draft|zuerst|zunächst|aufgabe|frage|schritt"
@@ -368,7 +368,7 @@ NEARLY = Gated(
 )
 # "If we divide 81 by 3, we get 27", "Wenn man ... teilt, ...", "Since ..., ..."
 BY_DOING = lazy_pattern(
-    r"\W*(?:(?:if|when|once) (?:we|you|one)|wenn (?:man|wir)|si (?:on|nous|se)|se (?:si|\w+amos)|als (?:je|we|men)"
+    r"\W*+(?:(?:if|when|once) (?:we|you|one)|wenn (?:man|wir)|si (?:on|nous|se)|se (?:si|\w+amos)|als (?:je|we|men)"
     r"|om (?:man|vi)|если|since|because|as|given that|weil|da|puisque|comme|como|siccome|poiché|так как|поскольку"
     r"|by|after|using|from|with|[a-z]{3,12}ing|[^\W\d_]{2,12}(?:ando|endo|indo)|en [^\W\d_]{2,12}ant|разделив"
     r"|умножив|сложив|вычтя"
@@ -378,7 +378,7 @@ BY_DOING = lazy_pattern(
 )
 # "If she is x years old", "Если разделить 18 на 4": the condition names an unknown or performs a calculation.
 NAMES_UNKNOWN = lazy_pattern(
-    r"\W*(?:if|wenn|si|se|als|om|jeśli)\b[^,]{0,60}\b[nxzt]\b[^,]{0,60},|\W*если [^,]{0,60}\b[а-я]+ть\b[^,]{0,60},",
+    r"\W*+(?:if|wenn|si|se|als|om|jeśli)\b[^,]{0,60}\b[nxzt]\b[^,]{0,60},|\W*если [^,]{0,60}\b[а-я]+ть\b[^,]{0,60},",
     re.IGNORECASE,
 )
 AT_FIRST = Gated(
@@ -491,7 +491,7 @@ NOT = lazy_pattern(
 )
 # "So no, it is not prime."
 TRUTH = lazy_pattern(
-    r"\W*(?:so|therefore|thus|hence|also|daher|donc|así que|por tanto|portanto|quindi|dunque|значит),? "
+    r"\W*+(?:so|therefore|thus|hence|also|daher|donc|así que|por tanto|portanto|quindi|dunque|значит),? "
     r"(yes|no|ja|nein|oui|non|sí|sim|não|sì|да|нет)(?=[,.!])",
     re.IGNORECASE,
 )
@@ -536,7 +536,7 @@ PLACED = Gated(
     re.IGNORECASE,
 )
 ADJUNCT = lazy_pattern(
-    r"\W*(?:so |thus |therefore |hence |also |donc |dus |alltså |quindi |portanto |logo |así que )?(?:in|for|over"
+    r"\W*+(?:so |thus |therefore |hence |also |donc |dus |alltså |quindi |portanto |logo |así que )?(?:in|for|over"
     r"|across|during|after|per|with|within|of|at|on|from|out of|each|every|all|nach|für|mit|bei|von|pro"
     r"|während|en|dans"
     r"|pour|avec|après|pendant|sur|por|durante|con|tras|de|em|com|para|após|dos|das|di|dei|delle|dopo|på|under"
@@ -548,7 +548,7 @@ ADJUNCT = lazy_pattern(
 )
 # "It isn't:" after a sentence that reports what somebody thinks or asks.
 _DENIES = lazy_pattern(
-    r"\W*(?:it|they|that|this|he|she|i|we)\b (?:\w+n['’]t|(?:is|are|was|do|does|did|will) not)"
+    r"\W*+(?:it|they|that|this|he|she|i|we)\b (?:\w+n['’]t|(?:is|are|was|do|does|did|will) not)"
     r"(?! (?:true|so|right|correct|the))(?: \w+){0,2}:\s",
     re.IGNORECASE,
 )

@@ -75,7 +75,7 @@ _NEGATES = lazy_pattern(
 
 # Asks for yes or no, in languages with spaces between words.
 _ASKS = lazy_pattern(
-    r"\W*(?:(?:and|so|then|but|now|und|et|y|e)\s)?(?:is|are|was|were|can|could|does|do|did|has|have|will|would|must"
+    r"\W*+(?:(?:and|so|then|but|now|und|et|y|e)\s)?(?:is|are|was|were|can|could|does|do|did|has|have|will|would|must"
     r"|ist|sind|kann|können|hat|haben"
     r"|gibt|teilt|reich(?:t|en)|passt|liegt|est-ce|peut-on|y a-t-il|es|son|está|puede|tiene|hay|é|são|pode|tem|há|è"
     r"|sono|può|ha|c['’]è"
@@ -133,7 +133,7 @@ _ASKS_POSSIBLE = lazy_pattern(
     re.IGNORECASE,
 )
 _POSSIBLE = lazy_pattern(
-    r"\W*(?:(?:so|thus|therefore|hence|then|also|donc|así que|luego|quindi|portanto|итак|значит),?\s)?"
+    r"\W*+(?:(?:so|thus|therefore|hence|then|also|donc|así que|luego|quindi|portanto|итак|значит),?\s)?"
     r"(?:(?P<none>no such|keine? solche[srn]?|aucun(?:e)? tel(?:le)?|ning[uú]na? tal|nessun(?:a|o)? tale)\s[^\W\d_]+"
     r"|(?:such an?|this|that|so eine?|(?:eine? )?solche[srn]?|une? tel(?:le)?|tal|ese|este|tale?|questo"
     r"|такой|такая|такое)\s[^\W\d_]+|it|that|this|es|das|c['’]|cela|ça|eso|esto|isso|ciò|это|so etwas|(?=impossible"
@@ -187,7 +187,7 @@ _BASED_ON = lazy_pattern(  # "D'après le théorème de Pythagore, ..."
     re.IGNORECASE,
 )
 _ELLIPTIC = lazy_pattern(
-    r"\W*(?:it|they|he|she|this|that|these|those)\s(?:is|are|does|do|did|can|could|will|would|has|have|was|were)"
+    r"\W*+(?:it|they|he|she|this|that|these|those)\s(?:is|are|does|do|did|can|could|will|would|has|have|was|were)"
     r"(?:n['’]t|not| not)?[\s.!*_]*|\W*(?:it|they)\scan['’]t[\s.!*_]*",
     re.IGNORECASE,
 )

@@ -94,12 +94,12 @@ _NAMED_ELSE = lazy_pattern(
     r"|bezahlt|zahlt|имеет)\b)"
 )
 _APPROXIMATE = lazy_pattern(
-    r"\W*(?:about|roughly|approximately|approx|around|nearly|almost|circa|ca|environ|etwa|ungefähr|rund"
+    r"\W*+(?:about|roughly|approximately|approx|around|nearly|almost|circa|ca|environ|etwa|ungefähr|rund"
     r"|unos|около|примерно|大约|大約|約|约)\b|\s*[~≈]",
     re.IGNORECASE,
 )
 _NEW_VALUE = lazy_pattern(
-    r"\W*(?:(?:to )?repeat|once more|again|nochmals?|noch einmal|(?:ich )?wiederhole|(?:je )?répète|repito"
+    r"\W*+(?:(?:to )?repeat|once more|again|nochmals?|noch einmal|(?:ich )?wiederhole|(?:je )?répète|repito"
     r"|repetimos|ripeto|ripetiamo|повторяю|powtarzam|tekrar|final(?: answer)?|result|total|hence|thus|so|therefore"
     r"|rather|better|now)\W+§\W*$",
     re.IGNORECASE,
@@ -110,7 +110,7 @@ _REASON = lazy_pattern(
     re.IGNORECASE,
 )
 _CONDITION = lazy_pattern(
-    r"\W*(?:if(?! (?:we|you|one)\b)|unless|suppose|supposing|assuming|assume|had|were|should|provided"
+    r"\W*+(?:if(?! (?:we|you|one)\b)|unless|suppose|supposing|assuming|assume|had|were|should|provided"
     r"|imagine|pretend|in case|for (?:even|odd|small|large|big|positive|negative"
     r"|prime)\b(?! (?:factors|divisors))|whenever|at (?:best|worst)|on condition"
     r"|wenn|falls|angenommen|si(?! (?:\w+[aei]mos|on|nous|ottiene|ha|trova|deduce|ricava|calcola)\b)"
@@ -170,7 +170,7 @@ _LED_FALSELY = lazy_pattern(
 _CONSEQUENCE = lazy_pattern(r",\s+so\s+")
 # Beginnings of sentences that speak of the answer before them.
 _REFERS = lazy_pattern(
-    r"\W*(?:(?:and|also|still|then|now|well|so|oh|ah|ok|okay|of course|in fact|indeed|clearly|sadly"
+    r"\W*+(?:(?:and|also|still|then|now|well|so|oh|ah|ok|okay|of course|in fact|indeed|clearly|sadly"
     r"|unfortunately|alas"
     r"|honestly|frankly|to be honest)\b\W*)*"
     r"(?:(?:it|this|that|these|those|which|such|§|the (?:above|previous|former|latter|last|first|second"
@@ -239,8 +239,8 @@ _ROUGH = ("~", "≈", "∼", "")
 _NUMBER = lazy_pattern(r"\s*\$?[-+]?\d[\d,]*(?:\.\d+)?\$?\s*")
 _RAISED = lazy_pattern("[²³¹⁰-₟]")
 _DIGITS = lazy_pattern(r"\d[\d,]{0,40}(?:\.\d{1,40})?")
-_THERE = lazy_pattern(r"\W*(?:there (?:are|is) [§¤]|(?:step|part|case) [§¤])", re.IGNORECASE)
-_EXCLAIMS = lazy_pattern(r"\W*(?:ha+h?|who|what|how|why|when|where|huh|meh|lol|bah)\b", re.IGNORECASE)
+_THERE = lazy_pattern(r"\W*+(?:there (?:are|is) [§¤]|(?:step|part|case) [§¤])", re.IGNORECASE)
+_EXCLAIMS = lazy_pattern(r"\W*+(?:ha+h?|who|what|how|why|when|where|huh|meh|lol|bah)\b", re.IGNORECASE)
 _SHORT = 5  # words: a sentence this short is an exclamation, not an explanation
 _VERBS = lazy_pattern(
     r"\b(?:this|it)(?:['’]s| (?:is|was|can|could|does|did|has|had|must|should|will|would|may|might|[a-z]{3,}s))\b",
@@ -253,7 +253,7 @@ _POINTS_AT = lazy_pattern(
 )
 _LATIN = lazy_pattern(r"[A-Za-zÀ-ÿА-я]")
 _OBJECTS = lazy_pattern(
-    r"\W*(?:(?:and|well|so|oh|ah)\b\W*)?(?:but(?! (?:i|we) (?:double-?)?check)|however|yet|although|though|nevertheless"
+    r"\W*+(?:(?:and|well|so|oh|ah)\b\W*)?(?:but(?! (?:i|we) (?:double-?)?check)|however|yet|although|though|nevertheless"
     r"|nonetheless|except|unless|actually|alternatively|or|otherwise|else|rather|instead|unfortunately|alas|sadly"
     r"|no|not|nope|never|wait|hold|hmm+|oops|whoops|sorry|of course|then again|on (?:second|reflection|closer)|maybe"
     r"|perhaps|psych|lol|please|just|honestly|frankly|edit|correction|update|grade|score|§|¤"
@@ -273,7 +273,7 @@ _DID = lazy_pattern(
 )
 _JUDGEMENT = 8  # words: "This was a stab in the dark." is a judgement; longer sentences explain
 _IS = lazy_pattern(
-    r"\W*(?:and |so |still |then |well )?(?:(?:it|this|that|which|these|those|das|dies|es|ce|c['’]|cela|ça|eso"
+    r"\W*+(?:and |so |still |then |well )?(?:(?:it|this|that|which|these|those|das|dies|es|ce|c['’]|cela|ça|eso"
     r"|esto|isso"
     r"|isto|questo|ciò|это)(?: (?:answer|value|result|number|solution|one))?"
     r"|the (?:above|answer|value|result|boxed \w+|number|solution))"
@@ -297,7 +297,7 @@ _AGAINST = lazy_pattern(
     re.IGNORECASE,
 )
 _PREDICATE = lazy_pattern(
-    r"\W*(?:is|was|are|were|would|could|might|may|can|cannot|should|must|turn\w*|look\w*|seem\w*|sound\w*|feel\w*"
+    r"\W*+(?:is|was|are|were|would|could|might|may|can|cannot|should|must|turn\w*|look\w*|seem\w*|sound\w*|feel\w*"
     r"|appear\w*|belong\w*|prov\w+|need\w*|ha[sd]|have|do|does|did|comes?|came|got|gets?|goes|plus|minus|times|or|to"
     r"|ist|war|wäre|est|était|serait|es|era|sería|é|seria|è|sarebbe)\b"
     r"|\s*[,;—–-]{1,3}\s*(?:(?:al)?though|but|however|or|unless|if|except|at (?:least|most)|i|which i|which he"
