@@ -20,7 +20,8 @@ REASONS = {
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DRESS = re.compile(r"\\(?:text|mathrm|textbf|mathbf|boxed|rm|bf)\b|[{}$*`~_]|\\[()\[\]]")
 _LABEL = re.compile(
-    r"(?:(?:the\s+)?(?:correct\s+|right\s+|final\s+|best\s+)?(?:option|choice|answer)\s*(?:is|:)?\s*)*", re.IGNORECASE
+    r"(?:(?:the\s+)?(?:correct\s+|right\s+|final\s+|best\s+)?(?:option|choice|answer)\s*+(?:is|:)?\s*+)*+",
+    re.IGNORECASE,
 )
 _LETTER = re.compile(r"[(\[【（]?\s*([A-Za-z])\s*(?:[)\]】）.:,;、。]+|$|\s+-\s+|\s*(?=\n))")
 _ALONE = re.compile(r"(?<![\w'’])\(?([A-Z])\)?(?![\w'’])")

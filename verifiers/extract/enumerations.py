@@ -12,9 +12,11 @@ from verifiers.extract.sentences import BEFORE_AND
 from verifiers.lazy_pattern import lazy_pattern
 
 _LOOK = 300  # characters before the end that are read
-_ITEM = r"(?:\([^()\n]{1,40}\)|\$[^$\n]{1,40}\$|[^,;:.?!()$\n、，；。：？！]{1,32})"
-_LIST = lazy_pattern(rf"\s*{_ITEM}(?:\s?[,;、，；]\s?{_ITEM})*[\s.。*]*")
-_ONE = lazy_pattern(_ITEM)
+_BRACKETED = r"(?:\([^()\n]{1,40}\)|\$[^$\n]{1,40}\$)"
+_PLAIN = r"[^,;:.?!()$\n、，；。：？！]{1,32}+"  # with the blanks beside it
+_ITEM = rf"(?:\s?+{_BRACKETED}\s?|{_PLAIN})"
+_LIST = lazy_pattern(rf"\s*{_ITEM}(?:[,;、，；]{_ITEM})*+[\s.。*]*")
+_ONE = lazy_pattern(rf"{_BRACKETED}|{_PLAIN}")
 _SENTENCE = lazy_pattern(r"[.!?]\s|[。！？\n]")
 _CANDIDATES = lazy_pattern(
     r"candidat|kandidat|possib|option|opcion|opzion|opç|möglich|choice|case|guess|вариант|кандидат|возможн|可能"

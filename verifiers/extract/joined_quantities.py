@@ -12,7 +12,7 @@ from verifiers.marks import MARKS
 from verifiers.units.reading import lookup
 from verifiers.units.words import begins_power, goes_on, respelled, unit_end
 
-_NAME = lazy_pattern(rf"\s?-?([^\W\d_]{{1,16}}(?:[{MARKS}]+[^\W\d_]{{0,6}}){{0,6}})(?![^\W\d_])")
+_NAME = lazy_pattern(rf"\s?-?([^\W\d_]{{1,16}}+(?:[{MARKS}]++[^\W\d_]{{0,6}}+){{0,6}}+)(?![^\W\d_])")
 _DEGREES = lazy_pattern(
     r"\s?-?(?:degrees?|grad|degrés?|grados?|graus?|gradi|graden|grader)\s(celsius|fahrenheit)\b", re.IGNORECASE
 )

@@ -253,7 +253,8 @@ _POINTS_AT = lazy_pattern(
 )
 _LATIN = lazy_pattern(r"[A-Za-zÀ-ÿА-я]")
 _OBJECTS = lazy_pattern(
-    r"\W*+(?:(?:and|well|so|oh|ah)\b\W*)?(?:but(?! (?:i|we) (?:double-?)?check)|however|yet|although|though|nevertheless"
+    r"\W*+(?:(?:and|well|so|oh|ah)\b\W*)?(?:but(?! (?:i|we) (?:double-?)?check)|however|yet|although|though"
+    r"|nevertheless"
     r"|nonetheless|except|unless|actually|alternatively|or|otherwise|else|rather|instead|unfortunately|alas|sadly"
     r"|no|not|nope|never|wait|hold|hmm+|oops|whoops|sorry|of course|then again|on (?:second|reflection|closer)|maybe"
     r"|perhaps|psych|lol|please|just|honestly|frankly|edit|correction|update|grade|score|§|¤"

@@ -46,7 +46,7 @@ def nesting(token: Token) -> int:
 
 # Within \\text{...}: a separator, or a number that is not part of a word.
 _TEXT_PART = lazy_pattern(r"[,;]|\b(?:and|or)\b|(?<![^\W_])(?<![.^/-])\d+(?:[.,]\d+)*(?![^\W_])", re.IGNORECASE)
-_LETTER_LIST = lazy_pattern(r"[A-Z](?:\s*(?:,|,?\s+and\s)\s*[A-Z])+")
+_LETTER_LIST = lazy_pattern(r"[A-Z](?:\s*+(?:,(?:\s++and\s)?|(?<=\s)and\s)\s*+[A-Z])++")
 _CAPITAL = lazy_pattern(r"[A-Z]")
 _DRESSED_NUMBER = lazy_pattern(r"[-+]?(?:USD_ )?\d[\d.,/]*(?:\s*%|\s*[A-Za-z][A-Za-z ./^0-9]{0,40})?")
 
