@@ -164,8 +164,8 @@ FITTING = (
     r"|es correcto)(?: todo)?"
     r"|(?:tudo |isso )?(?:bate|confere|está certo|fecha)(?: certo)?|(?:tutto |il conto )?(?:torna|quadra)|(?:dat "
     r"|alles |het )?klopt(?: het| dat| alles)?"
-    r"|(?:allt |det )?stämmer(?: det| allt)?|(?:wszystko )?(?:się zgadza|zgadza się|pasuje)|(?:всё|все) (?:сходится"
-    r"|верно|правильно)|(?:正好)?(?:符合|吻合|没错|正确)"
+    r"|(?:allt |det )?stämmer(?: det| allt)?|(?:wszystko )?(?:się zgadza|zgadza się|pasuje)"
+    r"|(?:вс[её] )?(?:сходится|верно|правильно)|(?:正好)?(?:符合|吻合|没错|正确)"
     r"|(?:合って|一致して)います|맞습니다|맞아요)"
 )
 # "They add to 12, so it checks out."
@@ -284,7 +284,7 @@ CHECKS = lazy_pattern(
 CONFIRMED = lazy_pattern(
     r"\s*(?:yes\W+)?(?:confirmed|verified|(?:it|that|this) (?:checks out|matches|agrees|holds)|bestätigt"
     r"|(?:das )?stimmt|passt"
-    r"|confirmé|vérifié|confirmado|verificado|confermato|verificato|подтверждено|всё верно"
+    r"|confirmé|vérifié|confirmado|verificado|confermato|verificato|подтверждено|(?:вс[её] )?верно"
     r"|确认无误|没有问题)[.!。！\s]*",
     re.IGNORECASE,
 )

@@ -24,6 +24,20 @@ _WHICH = lazy_pattern(
     r"",
     re.IGNORECASE,
 )
+_ASKED_NAME = lazy_pattern(
+    r"(?<![^\W\d_])(?i:find|determine|compute|values? (?:of|for)|what(?: is|['’]s)?|which|solve for|the|finde|bestimme"
+    r"|berechne|wert(?:e)? (?:von|für)|welche[sn]?|was ist|trouve[rz]?|valeurs? de|que vaut"
+    r"|quel(?:le)?(?: est)?|halla|encuentra|calcula|valor(?:es)? de|cu[áa]l es|encontre|ache|trova|valor[ei] di|найдите"
+    r"|значени[ея]|чему равно|求|solve)\s*"
+    r"(?:(?i:the|all|a|real|positive|values? of|value of|die|le|la|el|o)\s+)*+[$\\(]*([A-Za-zα-ω])"
+    r"(?![\w(^'’]|\s*[(^*/+\-−])"
+)
+_ASKED_PLACE = lazy_pattern(
+    r"\b(?:where|(?:at|for|on|in) (?:what|which)|when|wo|wann|(?:für|bei|an) welche\w*|où|quand|(?:pour|en) quel\w*"
+    r"|dónde|cuándo|(?:para|en) (?:qué|cuál)|onde|quando|(?:para|em) qu(?:e|al)|dove|(?:per|in) qual\w*)\b"
+    r"|(?<!\w)(?:где|когда|(?:при|для|в) как\w+)|何処|どこ|いつ|のとき|哪里|何时|什么时候|어디|언제",
+    re.IGNORECASE,
+)
 _TWO_WORDS = lazy_pattern(r"\b(\w+)\s+(?=(\w+))")
 
 
@@ -36,6 +50,8 @@ class Question:
     time: bool  # the question asks how long or when
     prepositions: frozenset[str]  # "by" of "by how much", "in" of "in which year"
     which: frozenset[str]  # beginnings of the words after "which"
+    names: frozenset[str]  # of the unknowns that it asks for: "find x"
+    place: bool  # the question asks where or for which values
 
 
 @dataclass(slots=True)
@@ -81,6 +97,8 @@ def question_words(asked: str) -> Question:
         ASKS_TIME.search(asked) is not None,
         frozenset(found[1].lower() for found in ASKED_WITH.finditer(asked)),
         frozenset(found[1].lower()[:5] for found in _WHICH.finditer(asked)),
+        frozenset(found[1] for found in _ASKED_NAME.finditer(asked)),
+        _ASKED_PLACE.search(asked) is not None,
     )
 
 

@@ -87,6 +87,12 @@ _RANKED = lazy_pattern(
     r"|zahl))*(?:です|니다)?[\s.!。]*",
     re.IGNORECASE,
 )
+_LONGEST_LEAD = 12  # characters of a preposition before a place
+_AT = lazy_pattern(  # "at x = 1", "при x = 1"
+    r"(?<![^\W\d_])(?:at|when|for|where|if|with|bei|für|wenn|mit|pour|quand|lorsque|si|en|cuando|para|con|quando|per|em"
+    r"|se|voor|bij|als|vid|när|för|om|dla|gdy|przy|при|если|для|когда)\s+[(*]*$|(?:[当當]|此[时時])\s?$",
+    re.IGNORECASE,
+)
 _CLOSING_LETTER = lazy_pattern(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
 _LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
 _CLAIM = lazy_pattern(r"\b(?:the|this) claim\b", re.IGNORECASE)
@@ -250,8 +256,22 @@ def _in_the_main_clause(sentence: Sentence) -> Extraction | None:
     if main[0] > begin and own:
         sentence.before = (*sentence.before, *quantities(text, begin, main[0], language))
         sentence.span = (main[0], end)
-    sentence.inside = _with_lists(text, _before_reason(sentence) or quantities(text, *sentence.span, language))
+    inside = _before_reason(sentence) or quantities(text, *sentence.span, language)
+    sentence.inside = _with_lists(text, _without_places(sentence, inside))
     return None
+
+
+def _without_places(sentence: Sentence, values: Sequence[Quantity]) -> Sequence[Quantity]:
+    """Returns the values without the place of another one ("The minimum is -4 at x = 1."), if none is asked for."""
+    if not sentence.prompt or sentence.question.place or len(values) < 2:
+        return values
+    kept = []
+    for value in values:
+        name = NAMED.match(sentence.text, *value.span) if value.kind in ("relation", "formula") else None
+        led = sentence.text[max(sentence.span[0], value.span[0] - _LONGEST_LEAD) : value.span[0]]
+        if name is None or name[1] in sentence.question.names or not _AT.search(led):
+            kept.append(value)
+    return kept or values
 
 
 def _before_reason(sentence: Sentence) -> Sequence[Quantity]:

@@ -76,7 +76,7 @@ consistent sense surprising obvious grand fact proof stays exponentiate exponent
 """
 
 _GERMAN = """
-passt reelle reellen reeller
+gemischte gemischter gemischten gemischtes gemischtem geschrieben passt reelle reellen reeller
 aussage behauptung rechenweg gekürzt die der das den dem des ein eine einen einem einer eines es dies diese dieser
 dieses diesen da hier wir uns unser
 unsere man ist sind war waren sein wird werden hat haben beträgt betragen lautet lauten ergibt ergeben sich erhält
