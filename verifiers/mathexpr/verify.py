@@ -110,7 +110,7 @@ class MathVerifier:
         GoldError: (when called) the problem has no gold, or one that can't be understood.
     """
 
-    version = "13"
+    version = "14"
 
     def __init__(
         self,
