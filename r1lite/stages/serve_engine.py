@@ -111,13 +111,13 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
     return arguments, variables
 
 
-def _architecture(name: str, place: str) -> tuple[Any, int]:
+def _architecture(name: str, address: str) -> tuple[Any, int]:
     """Returns (configuration, number of parameters) of a model, without its weights. Raises UserError."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
     try:
-        known: Any = AutoConfig.from_pretrained(**pinned(place))
+        known: Any = AutoConfig.from_pretrained(**pinned(address))
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(known, trust_remote_code=False)
     except Exception as error:  # the library passes on any error of its transport and its models

@@ -51,7 +51,7 @@ class Question:
     prepositions: frozenset[str]  # "by" of "by how much", "in" of "in which year"
     which: frozenset[str]  # beginnings of the words after "which"
     names: frozenset[str]  # of the unknowns that it asks for: "find x"
-    place: bool  # the question asks where or for which values
+    asks_where: bool  # the question asks where or for which values
 
 
 @dataclass(slots=True)

@@ -263,7 +263,7 @@ def _in_the_main_clause(sentence: Sentence) -> Extraction | None:
 
 def _without_places(sentence: Sentence, values: Sequence[Quantity]) -> Sequence[Quantity]:
     """Returns the values without the place of another one ("The minimum is -4 at x = 1."), if none is asked for."""
-    if not sentence.prompt or sentence.question.place or len(values) < 2:
+    if not sentence.prompt or sentence.question.asks_where or len(values) < 2:
         return values
     kept = []
     for value in values:
