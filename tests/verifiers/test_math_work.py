@@ -362,6 +362,19 @@ def test_a_run_of_one_sign_is_read_in_linear_time(unit):
             assert cpu_ms(lambda text=text: judged("7", text)) < 2 * MOST_MS, (head, tail)
 
 
+SIGNS = ["_", ">", "*", "-", "- ", "#", ";", "; ", "–;", "!", ". ", "(", "number ", "step\n", r"\quad ", r"\, "]
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+def test_a_run_of_signs_beside_an_answer_costs_little(sign):
+    """Shorter than the parts of a text that patterns read, in which such a run once took seconds."""
+    question = Problem("Which one is right? A) 8 B) 72", "A")
+    for before in ("", "The answer is ", "The answer is 72, ", "It ", r"\boxed{\{1, 2"):
+        for after in (" A", " is wrong", " x 72.", "\nThe answer is 72."):
+            completion = Completion(before + sign * (590 // len(sign)) + after)
+            assert cpu_ms(lambda completion=completion: VERIFY(question, completion)) < MOST_MS, (before, after)
+
+
 def test_places_in_a_text_with_long_blanks_are_those_of_the_text():
     for shift in range(16):  # wherever a run begins, it is seen
         text = "x" * shift + " " * 33 + "y"
