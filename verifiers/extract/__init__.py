@@ -10,6 +10,7 @@ from verifiers.extract.announcements import PRAISE, announced, without_aside
 from verifiers.extract.blanks import original, squeezed
 from verifiers.extract.boxes import boxed
 from verifiers.extract.choices import chosen
+from verifiers.extract.closings import closing_assignments
 from verifiers.extract.conclusions import altered, closing_expression, sole_value, turned, unannounced
 from verifiers.extract.contrasts import may_contrast
 from verifiers.extract.denials import denied_after, replaced
@@ -111,6 +112,9 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
     instead_of = replaced(text, start, end)
     if instead_of is not None:
         return Extraction(instead_of, "anchor")
+    listed = closing_assignments(text, start, end)
+    if listed is not None:
+        return Extraction(listed, "maths")
     found = announced(text, start)
     if prompt is not None and may_contrast(text, start, end) and _in_last_sentence(text, found, end):
         contrasted = stated(text, start, end, prompt, contrasts=True)

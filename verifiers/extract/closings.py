@@ -188,3 +188,37 @@ _FORMS = (
     (_ASKS_BETWEEN, _BOUNDS),
     (_ASKS_POINT, _POINT),
 )
+
+
+_GIVES = lazy_pattern(  # a line such as "- x = 1"
+    r"\s*+(?:(?:[-*•]|\d\.)\s+)?[$*]*+(?P<name>[A-Za-zα-ω](?:_\{?\w\}?)?)\s*+=[^=<>?\n]{1,60}"
+)
+_LEADS_TO_LINES = lazy_pattern(  # "So the solution is:", and no other word
+    r"\W*+(?:(?:so|thus|therefore|hence|then|finally|also|daher|donc|ainsi|por (?:lo )?tanto|así que|portanto|logo"
+    r"|quindi|итак|значит|所以|因此|故|よって|따라서)[\s,，]*+)?(?:(?:we (?:get|have|find|obtain)|the|our|die|das|la|le|les|las"
+    r"|los|el|a|as|o|os|il|i)\s)?(?:(?:final|unique|only|endgültige|única)\s)?(?:solutions?|answers?|values?|results?"
+    r"|lösung(?:en)?|antwort|werte|ergebnisse?|réponse|valeurs|soluci(?:ón|ones)|respuesta|valores|soluç(?:ão|ões)"
+    r"|resposta|soluzion[ei]|risposta|решение|ответ|значения|解|答案|答え|정답|해)?(?:\s(?:of|to|for|des|du|del|do|da)"
+    r" (?:the |this )?(?:system|equations?|gleichungssystems|système|sistema))?\s?(?:is|are|ist|sind|lautet|lauten|est"
+    r"|sont|es|son|é|são|è|sono|是|为|為|は)?[\s*_]*+[:：][\s*_]*+",
+    re.IGNORECASE,
+)
+_MOST_LINES = 8
+
+
+def closing_assignments(text: str, start: int, end: int) -> Span | None:
+    """Returns the span of the lines that end a text and give values to several names, after "The solution is:"."""
+    if text.count("=", start, end) < 2:
+        return None
+    lines = text[start:end].rstrip().split("\n")
+    first = len(lines)
+    while first and (not lines[first - 1].strip() or _GIVES.fullmatch(lines[first - 1])):
+        first -= 1
+    names = [found["name"] for found in map(_GIVES.fullmatch, lines[first:]) if found]
+    if not first or not 2 <= len(names) <= _MOST_LINES or len(set(names)) < len(names):
+        return None
+    led = lines[first - 1]
+    if not _LEADS_TO_LINES.fullmatch(led, max(led.rfind(stop) + 1 for stop in ".!?。")):
+        return None
+    low = start + sum(len(line) + 1 for line in lines[:first])
+    return low, low + len("\n".join(lines[first:]))

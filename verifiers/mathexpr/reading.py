@@ -81,6 +81,23 @@ _MEASURES = frozenset("rank rg card var cov std area vol volume perimeter trace 
 _CURRENCY = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB"}
 
 
+_NAME = r"[A-Za-z](?:_\{?\w\}?)?"
+_ASSIGNMENT = lazy_pattern(rf"(?<![A-Za-z\\])({_NAME})\s*=")
+_BULLET = lazy_pattern(rf"\s*(?:[-*•]|\d\.)\s+(?=[$*]*{_NAME}\s*=)")
+_NEXT_ASSIGNMENT = lazy_pattern(
+    rf"(?<=[\d}})])[$*.,;]*+(?:\s|\\q?quad(?![A-Za-z])|\\[,;:!])++(?:(?:[-*•]|\d\.)\s+)?[$*]*+(?={_NAME}\s*=)"
+)
+
+
+def _listed(text: str) -> str:
+    """Returns assignments that only blanks, lines or bullets separate as a list: "x = 1 y = 2" is no product 1y."""
+    lines = text.replace("\\\\", "\n")
+    names = _ASSIGNMENT.findall(lines)
+    if len(names) != text.count("=") or len(set(names)) != len(names) or "\\begin" in text:
+        return text
+    return _NEXT_ASSIGNMENT.sub(", ", _BULLET.sub("", lines, count=1))
+
+
 def read(text: str) -> Answer:
     """Returns the answer that the text states.
 
@@ -91,7 +108,7 @@ def read(text: str) -> Answer:
     if len(text) > MAX_ANSWER_CHARS:
         raise Unreadable(f"longer than {MAX_ANSWER_CHARS} characters")
     spend(len(text) >> 1)
-    cleaned = trim(clean(plain_spelling(text)))
+    cleaned = trim(clean(plain_spelling(_listed(text) if text.count("=") > 1 else text)))
     if not cleaned:
         raise Unreadable("empty")
     if _PLAIN_NUMBER.fullmatch(cleaned):
