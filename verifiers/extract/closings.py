@@ -195,7 +195,8 @@ _GIVES = lazy_pattern(  # a line such as "- x = 1"
 )
 _LEADS_TO_LINES = lazy_pattern(  # "So the solution is:", and no other word
     r"\W*+(?:(?:so|thus|therefore|hence|then|finally|also|daher|donc|ainsi|por (?:lo )?tanto|así que|portanto|logo"
-    r"|quindi|итак|значит|所以|因此|故|よって|따라서)[\s,，]*+)?(?:(?:we (?:get|have|find|obtain)|the|our|die|das|la|le|les|las"
+    r"|quindi|итак|значит|所以|因此|故|よって|따라서)[\s,，]*+)?(?:(?:we (?:get|have|find"
+    r"|obtain)|the|our|die|das|la|le|les|las"
     r"|los|el|a|as|o|os|il|i)\s)?(?:(?:final|unique|only|endgültige|única)\s)?(?:solutions?|answers?|values?|results?"
     r"|lösung(?:en)?|antwort|werte|ergebnisse?|réponse|valeurs|soluci(?:ón|ones)|respuesta|valores|soluç(?:ão|ões)"
     r"|resposta|soluzion[ei]|risposta|решение|ответ|значения|解|答案|答え|정답|해)?(?:\s(?:of|to|for|des|du|del|do|da)"
