@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -39,6 +40,58 @@ def test_a_dead_server_is_replaced_and_never_a_zero() -> None:
             assert verdict.score == 1
         killer.join()
         assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
+
+
+# Tables of many small mappings, which the kernel charges to the cgroup but not to the processes, in many processes.
+MAPPINGS = """
+import ctypes, os
+def add(a, b):
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    made = 0
+    while libc.mmap(None, 4096, made % 2, 0x22, -1, 0) not in (None, 2**64 - 1):
+        made += 1
+    for _ in range(25):
+        os.fork()
+    os._exit(0)
+"""
+
+
+def test_when_memory_runs_out_the_run_ends_and_not_its_server() -> None:
+    needs("full")
+    earlier = set(descendants(os.getpid()))
+    with CodeVerifier(isolation="full", servers=1, memory_mib=256, time_s=2) as verifier:
+        assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
+        servers = set(descendants(os.getpid())) - earlier
+        for _ in range(2):
+            assert verifier(Problem(tests=ADD), Completion(MAPPINGS)).score == 0
+        assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
+        assert servers <= set(descendants(os.getpid()))
+
+
+@pytest.mark.parametrize("level", ["full", "ns"])
+def test_a_run_can_not_lower_its_own_priority(level: str) -> None:
+    """It would wait for a core as on an overloaded machine, and so run late or unscored."""
+    needs(level)
+    code = """
+import os
+def f(x):
+    found = []
+    for lower in (lambda: os.nice(19), lambda: os.setpriority(os.PRIO_PROCESS, 0, 5),
+                  lambda: os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0)),
+                  lambda: os.sched_setaffinity(0, {0})):
+        try:
+            lower()
+            found.append(0)
+        except OSError as error:
+            found.append(error.errno)
+    return found
+"""
+    tests = {"style": "function", "entry_point": "f", "args": [[1]], "outs": [[errno.EPERM] * 4]}
+    with CodeVerifier(isolation=level, servers=1) as verifier:
+        verdict = verifier(Problem(tests=tests), Completion(code))
+    assert verdict.score == 1, verdict
 
 
 @pytest.mark.parametrize("level", ["full", "ns", "landlock"])

@@ -6,6 +6,7 @@ the limits is prepared once, and the child walks a list of finished calls.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections.abc import Callable, Sequence
@@ -29,9 +30,10 @@ _FRESH_NULL: list[Call] = [
 class Locks:
     """Prepares the calls for one kind of request; every call returns a negative number or raises on failure."""
 
-    def __init__(self, config: dict[str, Any], *, namespaces: bool) -> None:
+    def __init__(self, config: dict[str, Any], procfs: int | None) -> None:
         self._config = config
-        self._namespaces = namespaces
+        self._procfs = procfs
+        self._namespaces = namespaces = procfs is not None
         self._filter = {
             many: seccomp.installer(seccomp.for_run(namespaces=namespaces, processes=many)) for many in (False, True)
         }
@@ -52,7 +54,8 @@ class Locks:
             box: the run's folder if it has no tmpfs of its own.
         """
         flags, cpu_s, _, memory, processes, file_size, disk, inodes, files = request
-        found: list[Call] = [
+        found: list[Call] = [] if self._procfs is None else [self._expendable]
+        found += [
             linux.prepared_libc("dup2", one, target) for target, one in enumerate(descriptors, first_descriptor(flags))
         ]
         if self._scope is not None:
@@ -70,6 +73,14 @@ class Locks:
         found += _limits(flags, cpu_s, memory, processes if self._namespaces else 0, file_size, files)
         found += [self._capabilities, self._filter[processes > 1]]
         return found
+
+    def _expendable(self) -> int:
+        """Lets the kernel end this run rather than its fork-server, which may be larger, when memory runs out."""
+        with contextlib.suppress(OSError):  # /proc is read-only in some containers
+            score = os.open("self/oom_score_adj", os.O_WRONLY, dir_fd=self._procfs)
+            os.write(score, b"1000")
+            os.close(score)
+        return 0
 
     def _enter_folder(self, box: str) -> int:
         os.chdir(box)

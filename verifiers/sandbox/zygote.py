@@ -249,7 +249,7 @@ class _Server:
         self.trouble = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.runs = 0
         self.common = common
-        self.locks = locks.Locks(config, namespaces=self.namespaces)
+        self.locks = locks.Locks(config, procfs)
         # An IPC namespace per run would isolate nothing: no run can create a queue, a segment or a semaphore set.
         flags = linux.CLONE_NEWPID | linux.CLONE_NEWNS if self.namespaces else 0
         if self.namespaces and not self.locks.scoped:
