@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +18,7 @@ import pytest
 
 from verifiers import Completion, GoldError, Problem, Reward, Verdict, VerifierError, resolve
 from verifiers.sandbox import CodeVerifier, from_code_contests, from_humaneval, from_mbpp, probe
-from verifiers.sandbox.submission import NoSubmissionError, extract
+from verifiers.sandbox.submission import NoSubmissionError, _dedented, extract
 
 pytestmark = pytest.mark.quick
 
@@ -370,3 +372,17 @@ def test_import_loads_nothing_heavy_and_doctor_speaks() -> None:
     done = subprocess.run([sys.executable, "-m", "verifiers", "doctor"], capture_output=True, text=True)
     assert "in force by default" in done.stdout
     assert done.returncode == (0 if probe.report().best else 1)
+
+
+def test_the_indentation_of_a_program_is_taken_off_without_a_pattern_of_its_length(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`re` would compile it for a second, and keep hundreds of megabytes of such patterns."""
+    rng = random.Random(0)
+    for _ in range(2000):
+        code = "".join(rng.choice(["  ", "\t", " ", "a", "\n", "\r", "b\n", "  x", "\x0b", "\xa0"]) for _ in range(12))
+        assert _dedented(code) == textwrap.dedent(code)
+    monkeypatch.setattr("re._parser.parse", None)  # no pattern is compiled
+    code, _ = extract("```python\n" + "\t" * 900_000 + "x = 1\n```", ("python",))
+    assert code.strip() == "x = 1"
+    assert not code.startswith("\t")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import textwrap
 
 MAX_CHARS = 1_000_000
 _MAX_TEXT = 4 * MAX_CHARS  # after the reasoning, including explanations
@@ -67,7 +67,12 @@ def _answer(text: str, start: int) -> tuple[int, int] | None:
 
 
 def _dedented(code: str) -> str:
-    return textwrap.dedent(code) if len(code) <= MAX_CHARS else code  # a longer one is refused
+    """As `textwrap.dedent`, which compiles and keeps a pattern as long as the indentation."""
+    if len(code) > MAX_CHARS:  # it is refused
+        return code
+    lines = [line if line.strip(" \t") else "" for line in code.split("\n")]
+    margin = os.path.commonprefix([line[: len(line) - len(line.lstrip(" \t"))] for line in lines if line])  # noqa: RUF071
+    return "\n".join(line[len(margin) :] for line in lines)
 
 
 def _width(margin: str) -> int:
