@@ -35,7 +35,7 @@ from verifiers.extract.statement_words import (
 )
 from verifiers.lazy_pattern import lazy_pattern
 
-_OPERATION = 20  # characters of an operator in words
+OPERATION = 20  # characters of an operator in words
 
 
 _MOST_GIVEN = 16  # numbers from which a value may be derived
@@ -348,11 +348,11 @@ def _after_premise(text: str, sentence: Span, free: Sequence[Quantity]) -> list[
 
 def is_operand(text: str, span: Span, sentence: Span) -> bool:
     """Returns whether the value is an operand, as are 12 and 5 in "12 + 5 = 17" and "12 plus 5 makes 17"."""
-    after = text[span[1] : min(sentence[1], span[1] + _OPERATION)]
+    after = text[span[1] : min(sentence[1], span[1] + OPERATION)]
     if OPERATED.match(after):
         return True
     signed = text[span[0]] in "+-−"
-    led = text[max(sentence[0], span[0] - _OPERATION) : span[0] + signed]
+    led = text[max(sentence[0], span[0] - OPERATION) : span[0] + signed]
     operates = OPERATES.search(led + " " if signed else led)
     return operates is not None and ("=" in after[:8] or any(char.isalpha() for char in operates[0]))
 

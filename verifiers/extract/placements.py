@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from verifiers.extract.asked import Asked, stems
+from verifiers.extract.asked_values import OPERATION
 from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.spans import Span
 from verifiers.extract.stated_sentence import ASKED, Sentence, pairs_of_words
@@ -20,7 +21,6 @@ from verifiers.extract.statement_words import (
 )
 from verifiers.lazy_pattern import lazy_pattern
 
-_OPERATION = 20  # characters of an operator in words
 _THAT_IS = {"pl": "to ", "es": "da "}  # which precede arguments in other languages
 _BY = lazy_pattern(r"\bby\s+\W*$", re.IGNORECASE)
 _LABEL_OF = lazy_pattern(r"\b([^\W\d_]{3,})\s+(?:number |nr\. |no\. )?$", re.IGNORECASE)
@@ -74,7 +74,7 @@ def _as_asked(text: str, clause: Span, value: Quantity, sentence: Sentence) -> b
     labelled = _LABEL_OF.search(text, clause[0], span[0])
     if labelled is not None and labelled[1].lower()[:5] in question.which:
         return True  # "on day 8" in answer to "on which day"
-    before = PLAIN_WORD.findall(text[max(clause[0], span[0] - _OPERATION) : span[0]])
+    before = PLAIN_WORD.findall(text[max(clause[0], span[0] - OPERATION) : span[0]])
     if before and before[-1].lower() in question.prepositions:
         return True  # "by 25 percent" in answer to "by what percentage"
     return question.time and value.kind != "time" and AFTER_TIME.search(text, clause[0], span[0]) is not None

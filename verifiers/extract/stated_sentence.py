@@ -20,8 +20,7 @@ ASKED = 300  # characters of a question
 MOST_BEFORE = 40  # quantities read in the question, and in the text before the sentence
 _WHICH = lazy_pattern(
     r"\b(?:which|what|welche[mnrs]?|quel(?:le)?|qué|qual|quale|che|welk[e]?|vilke[nt]|który\w*"
-    r"|jaki\w*)\s+([^\W\d_]{3,})"
-    r"",
+    r"|jaki\w*)\s+([^\W\d_]{3,})",
     re.IGNORECASE,
 )
 _ASKED_NAME = lazy_pattern(

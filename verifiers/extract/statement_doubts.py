@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from verifiers.extract.asked import OF_TIME, Asked, says_other, shared_with, stems
 from verifiers.extract.asked_values import (
+    OPERATION,
     another_is_asked,
     counts_another,
     follows,
@@ -46,7 +47,6 @@ from verifiers.extract.statement_words import (
 from verifiers.extract.turns import CORRECTION
 from verifiers.lazy_pattern import lazy_pattern
 
-_OPERATION = 20  # characters of an operator in words
 _ALIKE = 16  # characters by which the lengths of sentences that differ only in their values may differ
 _MATHS = ("formula", "relation")
 _COUNTED_ANSWERS = frozenset({"solu", "answ"})
@@ -125,7 +125,7 @@ def _rivalled(sentence: Sentence, value: Quantity) -> Extraction | None:
     earlier = sentence.earlier[corrected:]
     if _said_otherwise(sentence, earlier, value):
         return UNSURE
-    calculated = "=" in text[max(sentence.span[0], value.span[0] - _OPERATION) : value.span[0]]
+    calculated = "=" in text[max(sentence.span[0], value.span[0] - OPERATION) : value.span[0]]
     if not sentence.prompt or calculated or SO.search(sentence.part) or BY_DOING.match(sentence.part):
         return None
     return UNSURE if _answered_before(sentence, earlier, value) else None
