@@ -111,7 +111,7 @@ def _period(decimals: str) -> tuple[str, str] | None:
 
 def _repeated(whole: str, fixed: str, period: str) -> Fraction:
     shift = 10 ** len(fixed)
-    value = Fraction(int((whole or "0") + fixed), shift)
+    value = Fraction(int((whole.replace(",", "") or "0") + fixed), shift)
     return value + Fraction(int(period), shift * (10 ** len(period) - 1))
 
 
