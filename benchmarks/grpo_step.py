@@ -110,13 +110,13 @@ def make_model(key_heads: int = 4) -> Any:
     return Qwen2ForCausalLM(config)
 
 
-def make_tokenizer() -> Any:
-    """A tokenizer with one token per character; the end-of-text token is outside the model's vocabulary."""
+def make_tokenizer(vocabulary: int = VOCAB) -> Any:
+    """A tokenizer with one token per character; the end-of-text token is the one after the vocabulary."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
     names = ["<pad>", *CHARS]
-    names += [f"<{i}>" for i in range(VOCAB - len(names))] + ["<eos>"]
+    names += [f"<{i}>" for i in range(vocabulary - len(names))] + ["<eos>"]
     tokenizer = Tokenizer(models.WordLevel({name: i for i, name in enumerate(names)}, unk_token="<pad>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated")
     tokenizer.decoder = decoders.Fuse()

@@ -4,8 +4,8 @@
 
 Models have random weights and Qwen2.5's shapes; a step learns from 64 completions of 512 tokens for 8 prompts of 256.
 The purpose is to show which sizes fit on which GPU, that memory stays below the estimate before the start
-(`estimated_mib`), and the savings and costs of adapters and 4 bits. A case that doesn't fit is reported as such. Only
-0.5B with all weights was run, on an H200; the other cases were NOT RUN ON A GPU YET.
+(`estimated_mib`), and the savings and costs of adapters and 4 bits. A case that doesn't fit is reported as such.
+README.md beside this file has what was measured on an H100 and an H200; the larger cases were NOT RUN ON A GPU YET.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from common import need_gpus, parser, run, tell
 
 WAYS = ("all", "lora", "qlora")
+LENGTHS = 256, 512  # tokens of a prompt, and of a completion
 STEPS = 4  # the first isn't counted: it selects kernels and allocates moments
 
 
@@ -33,46 +34,58 @@ def main() -> None:
     made.add_argument("--ways", default=",".join(WAYS))
     made.add_argument("--checkpointing", action="store_true", help="--gradient-checkpointing")
     made.add_argument("--micro-batch-tokens", type=int, default=16384)
-    made.add_argument("--one", nargs=3, metavar=("SHAPE", "WAY", "FILE"), help=argparse.SUPPRESS)
+    made.add_argument("--one", nargs=3, metavar=("FOLDER", "WAY", "FILE"), help=argparse.SUPPRESS)
     arguments = made.parse_args()
     need_gpus(arguments)
     if arguments.one:
-        shape, way, file = arguments.one
-        Path(file).write_text(json.dumps(measure(shape, way, arguments)), encoding="utf-8")
+        model, way, file = arguments.one
+        Path(file).write_text(json.dumps(measure(model, way, arguments)), encoding="utf-8")
         return
     if arguments.dry_run:
         arguments.shapes = "tiny"
     more = [f"--{name}" for name in ("dry-run", "checkpointing") if getattr(arguments, name.replace("-", "_"))]
-    with tempfile.TemporaryDirectory() as folder:
-        for shape in arguments.shapes.split(","):
+    for shape in arguments.shapes.split(","):
+        with tempfile.TemporaryDirectory() as folder:
+            write_model(shape, folder)
             for way in arguments.ways.split(","):
-                file = str(Path(folder) / f"{shape}-{way}.json")
+                file = str(Path(folder) / f"{way}.json")
                 tokens = str(arguments.micro_batch_tokens)
-                run(sys.executable, __file__, "--one", shape, way, file, "--micro-batch-tokens", tokens, *more)
+                run(sys.executable, __file__, "--one", folder, way, file, "--micro-batch-tokens", tokens, *more)
                 tell(arguments, shape=shape, way=way, **json.loads(Path(file).read_text(encoding="utf-8")))
 
 
-def measure(shape: str, way: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Measures one case in its own process."""
+def write_model(shape: str, folder: str) -> None:
+    """Saves a model of this shape in bfloat16, and a tokenizer."""
     import torch
     from transformers import AutoTokenizer
 
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     from rollout import model_of
 
+    from r1lite.nano import nano_path
+
+    model_of(shape, sum(LENGTHS)).to(torch.bfloat16).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(nano_path()).save_pretrained(folder)
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()  # each case has the GPU to itself
+
+
+def measure(folder: str, way: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measures one case in its own process, with the model in a folder."""
+    import torch
+
     from r1lite.config import GRPOConfig
     from r1lite.model.batch import Row, micro_batches
     from r1lite.model.lora import add_adapter
     from r1lite.model.optimizer import Optimizer
     from r1lite.model.policy import Policy
-    from r1lite.nano import nano_path
     from r1lite.training import memory
     from r1lite.training.loading import load_model
     from r1lite.types import Prompt
     from verifiers import Problem
 
     cuda = torch.cuda.is_available() and not arguments.dry_run
-    prompts, group, asked, completion = (8, 8, 256, 512) if cuda else (2, 2, 8, 8)
+    prompts, group, asked, completion = (8, 8, *LENGTHS) if cuda else (2, 2, 8, 8)
     config = GRPOConfig(
         device="cuda" if cuda else "cpu",
         dtype="bfloat16" if cuda else "float32",
@@ -87,10 +100,7 @@ def measure(shape: str, way: str, arguments: argparse.Namespace) -> dict[str, An
         attn_implementation="sdpa",
     )
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            model_of(shape, asked + completion).to(torch.bfloat16).save_pretrained(folder)
-            AutoTokenizer.from_pretrained(nano_path()).save_pretrained(folder)
-            model, _ = load_model(config.model_copy(update={"model": folder}))
+        model, _ = load_model(config.model_copy(update={"model": folder}))
         if config.lora_rank:
             add_adapter(model, config)
         dtype = torch.bfloat16 if cuda else torch.float32

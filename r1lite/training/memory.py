@@ -32,6 +32,9 @@ from r1lite.types import Prompt
 _PROBE_TOKENS = 16, 48  # lengths of two probe completions: activations grow linearly with the length
 _PLAIN_COPIES = 3  # logits, their exponentials, their gradient
 _TILE_MIB = 32
+# Measured on an H100 and an H200 with 0.5 and 1.5 B parameters, and rounded up (benchmarks/gpu/README.md).
+_GPU_TILE_MIB = 1024  # a tile of a GPU has 256 MiB of float32 logits
+_GPU_BACKWARD = 1 / 6  # gradients and workspaces of the backward pass, as a share of the activations
 _LOADED_LATER = 100 << 20  # libraries loaded by the first optimizer step and the first checkpoint
 # oneDNN's bfloat16 kernels on a CPU, and heap fragments of their buffers: 240 MiB after 10 steps of nano, 320 after
 # 40, with AVX512_BF16 and a cache of 64 kernels (`r1lite.cli`); over 500 with oneDNN's default of 1,024 kernels.
@@ -154,7 +157,8 @@ def estimate(
     longest = max((len(prompt.token_ids) for prompt in prompts), default=config.max_prompt_tokens)
     shared = policy.layout == "shared prompts"
     tokens = minibatch_tokens(config, longest, config.micro_batch_tokens, shares_prompts=shared)
-    if device.type == "cuda":
+    cuda = device.type == "cuda"
+    if cuda:
         base = _CUBLAS
     else:
         held = sum(_size(list(one.parameters())) for one in {id(one): one for one in (model, *others)}.values())
@@ -166,8 +170,8 @@ def estimate(
         model,
         others,
         base=base,
-        activations=_activations(policy, tokens),
-        logits=logits_of(model, tokens, whole=isinstance(policy.parts, str)),
+        activations=with_backward(_activations(policy, tokens), cuda=cuda),
+        logits=logits_of(model, tokens, whole=isinstance(policy.parts, str), cuda=cuda),
         sampler=sampler_of(config, layout, model, longest, policy.dtype) if samples_here else 0,
     )
 
@@ -224,16 +228,22 @@ def minibatch_tokens(config: TrainConfig, longest: int, budget: int, *, shares_p
     return min(budget, prompts * longest + completions * config.max_completion_tokens)
 
 
-def logits_of(model: Any, tokens: int, *, whole: bool) -> int:
+def with_backward(activations: int, *, cuda: bool) -> int:
+    """Bytes that a micro-batch needs while gradients flow back through its activations."""
+    return round(activations * (1 + _GPU_BACKWARD)) if cuda else activations
+
+
+def logits_of(model: Any, tokens: int, *, whole: bool, cuda: bool) -> int:
     """Bytes of the logits while `tokens` tokens are learnt from.
 
     Args:
         whole: the model's head can't be called separately, so all logits exist at once.
+        cuda: the model is on a GPU, where tiles are larger.
     """
     vocabulary, width = model.get_output_embeddings().weight.shape
     if whole or not is_tiled(tokens, vocabulary, width):
         return int(_PLAIN_COPIES * 4 * tokens * vocabulary)
-    return _TILE_MIB << 20
+    return (_GPU_TILE_MIB if cuda else _TILE_MIB) << 20
 
 
 def available(device: torch.device) -> int:

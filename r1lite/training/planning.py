@@ -36,6 +36,7 @@ from r1lite.training.memory import (
     minibatch_tokens,
     of_models,
     sampler_of,
+    with_backward,
 )
 
 _NF4_BYTES = (
@@ -120,14 +121,15 @@ class Plan:
         config = self.config
         checkpointing = config.gradient_checkpointing if checkpointing is None else checkpointing
         longest, tokens = config.max_prompt_tokens, self.tokens(layout, checkpointing=checkpointing, budget=budget)
+        activations = self.activations(tokens, checkpointing=checkpointing, in_parts=layout.in_parts)
         expected = of_models(
             config,
             layout,
             self.model,
             self.others,
             base=0,
-            activations=self.activations(tokens, checkpointing=checkpointing, in_parts=layout.in_parts),
-            logits=logits_of(self.model, tokens, whole=False),
+            activations=with_backward(activations, cuda=self._on_gpu),
+            logits=logits_of(self.model, tokens, whole=False, cuda=self._on_gpu),
             sampler=sampler_of(config, layout, self.model, longest, self.dtype) if samples_here else 0,
         )
         return self._packed(expected)

@@ -60,6 +60,19 @@ def test_both_trainers_are_measured_alike(lines):
         assert 0 <= line["accuracy"] <= 1
 
 
+@pytest.mark.slow
+def test_steps_of_both_trainers_are_measured_alike(lines):
+    pytest.importorskip("trl")
+    ours, theirs = lines("step_beside_trl.py")
+    assert (ours["by"], theirs["by"]) == ("r1lite", "trl")
+    assert ours.keys() == theirs.keys()
+    for line in (ours, theirs):
+        assert line["sample_s"] > 0
+        assert line["train_s"] > 0
+        assert line["step_s"] == pytest.approx(line["sample_s"] + line["train_s"], abs=0.002)
+        assert line["tokens_per_s"] > 0
+
+
 def test_steps_of_all_weights_and_of_adapters(lines):
     pytest.importorskip("peft")
     pytest.importorskip("bitsandbytes")

@@ -13,6 +13,7 @@ from r1lite.config import GRPOConfig, engines
 from r1lite.config.engines import EngineSpec
 from r1lite.model.lora import add_adapter
 from r1lite.model.policy import Policy
+from r1lite.rl import tiles
 from r1lite.rollout.build import start_transformers
 from r1lite.training import memory
 
@@ -33,6 +34,17 @@ def test_weights_moments_and_activations():
     assert whole.activations == pytest.approx(2 * half.activations, abs=1)
     deeper = estimated(make_tiny_model(num_hidden_layers=4), micro_batch_tokens=1000)
     assert 1.5 * half.activations < deeper.activations < 2 * half.activations
+
+
+def test_a_gpu_needs_larger_tiles_and_more_for_the_backward_pass():
+    model = make_tiny_model(vocab_size=4096)
+    few, many = 16, 8192
+    assert memory.logits_of(model, few, whole=False, cuda=True) == memory.logits_of(model, few, whole=False, cuda=False)
+    here, there = (memory.logits_of(model, many, whole=False, cuda=cuda) for cuda in (False, True))
+    rows, columns = tiles._GPU_TILE
+    assert here < 4 * rows * columns < there
+    assert memory.with_backward(600, cuda=False) == 600
+    assert memory.with_backward(600, cuda=True) == 700
 
 
 def test_an_adapter_needs_less():

@@ -110,6 +110,13 @@ def loaded(model, sums_path):
     return of
 
 
+def test_a_plan_for_a_gpu_counts_the_backward_pass(model, sums_path):
+    config = planned(CASES["none"], "--model", str(model), "--source", str(sums_path)).config
+    plan = Plan(config, torch.bfloat16, on_gpu=True)
+    kept = plan.activations(plan.tokens(Layout(), checkpointing=False), checkpointing=False)
+    assert plan.rank(Layout(), samples_here=False).activations == round(kept * 7 / 6)
+
+
 @pytest.mark.parametrize("shares", [True, False], ids=["shared prompts", "whole rows"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize(
