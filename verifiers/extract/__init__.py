@@ -57,6 +57,12 @@ _UNCERTAIN = lazy_pattern(
     r"|(?<!\w)(?:ясно|уверен\w*|известно)|确定|清楚|確か|확실",
     re.IGNORECASE,
 )
+# "Q: A farmer has 12 cows ..."
+_NEXT_QUESTION = lazy_pattern(
+    r"\n\s*[*#]{0,3}\s?(?:Q|Question|Problem|Exercise|Human|User|Instruction|Frage|Aufgabe|Pregunta|Problema|Domanda"
+    r"|Pergunta|Вопрос|Задача|问题|問題)[*]{0,2}\s?[:：]"
+)
+_TAIL_OF_QUESTION = 200  # characters
 _TAIL = 20_000  # characters before the end in which anchors and the last maths are searched
 
 
@@ -91,6 +97,9 @@ def find(text: str, *, strict: bool = False, prompt: str | None = None) -> Extra
     end = ending(text)
     if end < len(text):
         text = text[:end]  # positions stay valid
+    before = _before_next_question(text, start, prompt)
+    if before is not None:
+        return before
     box = boxed(text, start, end) if text.find("\\", start) >= 0 else None
     if box is not None:
         return box
@@ -105,6 +114,18 @@ def find(text: str, *, strict: bool = False, prompt: str | None = None) -> Extra
     if not text[start:end].strip():  # an empty completion, with which golds are tested before a run
         return Extraction(None, "empty")
     return _phrased(text, start, end, prompt)
+
+
+def _before_next_question(text: str, start: int, prompt: str | None) -> Extraction | None:
+    """Returns the answer before another question that the text goes on with, as base models do, or None."""
+    following = _NEXT_QUESTION.search(text, start) if "\n" in text else None
+    if following is None:
+        return None
+    asked = WORD.findall(text, following.end(), following.end() + _TAIL_OF_QUESTION)
+    if prompt is not None and len(set(asked).intersection(WORD.findall(prompt))) * 2 > len(set(asked)):
+        return None  # the question itself, repeated
+    found = find(text[: following.start()], prompt=prompt)
+    return found if found.span is not None and (prompt or found.source in ("box", "hashes", "anchor")) else None
 
 
 def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:

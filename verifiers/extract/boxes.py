@@ -148,6 +148,8 @@ def _boxes(text: str, start: int, end: int) -> list[_Box] | None:
             if not found:
                 return None
             continue
+        if found and inside[0] == inside[1]:
+            continue  # "put the answer in \\boxed{}"
         if found and inside[1] >= found[-1].end:  # this box contains the box that was found before
             rest = text[inside[0] : found[-1].start] + text[found[-1].end : inside[1]]
             if len(rest) > 200 or _OPERATION.search(rest):

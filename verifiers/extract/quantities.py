@@ -20,7 +20,7 @@ from verifiers.extract.numerals import (
     ordinal_parts,
     parts,
 )
-from verifiers.extract.spoken import spoken_times
+from verifiers.extract.spoken import half_of_day, spoken_times
 from verifiers.lazy_pattern import lazy_pattern
 from verifiers.units.words import goes_on, respelled, speed_at, unit_end
 
@@ -137,6 +137,11 @@ def _in_digits(match: re.Match[str]) -> Quantity:
         whole = match[0].rstrip("*") if kind == "relation" else match[0]
         plain = whole.strip("$").replace(",", "")
         value = Fraction(plain) if plain.isdecimal() else None
+        if kind == "time" and plain[-1].isdigit():
+            end, half = half_of_day(match.string, match.end())
+            if half and int(plain.partition(":")[0]) < 13:
+                said = plain + half
+                return Quantity((match.start(), end), kind, None, said, said)
         return Quantity(
             (match.start(), match.start() + len(whole)),
             kind,

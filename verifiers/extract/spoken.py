@@ -15,6 +15,7 @@ _DAYTIME = (
     r"|de la (?:mañana|tarde|noche)|da (?:manhã|tarde|noite)|(?:del mattino|di mattina|del pomeriggio|di sera)"
     r"|du (?:matin|soir)|de l['’]après-midi))?"
 )
+_DAY = lazy_pattern(_DAYTIME, re.IGNORECASE)
 # Times of day by language: "m" minutes past or, if "less" is present, before the hour "h"; "half" is half past it.
 _CLOCKS = {
     "en": r"(?:(?P<half>half)|(?:a )?(?P<m>quarter|(?:twenty[ -])?NUM)(?: minutes?)?) (?:past|(?P<less>to)) (?P<h>NUM)"
@@ -102,8 +103,17 @@ def _clock(match: re.Match[str], language: str) -> str:
     if "less" in parts or "half_to" in parts:
         hour, past = (hour - 2) % 12 + 1, 60 - past
     day = parts.get("day", "").strip()
-    late = bool(day) and (day[0] in "p" or any(word in day for word in _LATE))
-    return f"{hour}:{past:02d}" + (f" {'pm' if late else 'am'}" if day and hour < 13 else "")
+    return f"{hour}:{past:02d}" + (f" {_half_of(day)}" if day and hour < 13 else "")
+
+
+def _half_of(day: str) -> str:
+    return "pm" if day[0] in "p" or any(word in day for word in _LATE) else "am"
+
+
+def half_of_day(text: str, position: int) -> tuple[int, str]:
+    """Returns where "in the evening" after the time that ends at `position` ends, and " pm"; or `position` and ""."""
+    found = _DAY.match(text, position)
+    return (found.end(), f" {_half_of(found[0].lower().strip())}") if found and found[0] else (position, "")
 
 
 _LATE = ("afternoon", "evening", "night", "tarde", "noche", "noite", "pomeriggio", "sera", "soir", "après-midi")

@@ -41,6 +41,7 @@ _TEXT = lazy_pattern(r"\\(?:text|textbf|textit|mathrm|mbox|textrm)\s*\{([^{}]*)\
 _MATHS = lazy_pattern(
     r"\\(?:begin|end|color|textcolor)\{[^{}]*\}|\$\$[^$]*\$\$|\$[^$\n]*\$|\\\[.{0,400}?\\\]|\\\(.{0,400}?\\\)"
     r"|\\(?:boxed|fbox|d?frac|sqrt)\s*(?:\{[^{}]*\})*|\\[A-Za-z]+"
+    r"|\b(?:exp|ln|log|sin|cos|tan|sqrt|arcsin|arccos|arctan|gcd|lcm|min|max)(?=\s*[(\d])"
     r"|</?\w+>|https?://\S+|[$€£¥]?\d[\d.,:/]*\d*(?:st|nd|rd|th)?%?",
     re.DOTALL,
 )
@@ -60,26 +61,28 @@ _BREAK = lazy_pattern(
 )
 # The signs directly before an answer that belong to it.
 _OPENED = lazy_pattern(r"(?<![\s$*_`({\[#])(?:[\s$*_`({\[#]|\\(?:boxed|fbox|text|mathbf|bm|,|;|\(|\[)|</?\w+>)++$")
+_HALVING = lazy_pattern(r"\bhalving\b", re.IGNORECASE)
+_SAYING = lazy_pattern(r"\b(?:said|says?|told|tells?|claim(?:s|ed)?|thinks?|believes?|guess(?:es|ed)?)\b", re.IGNORECASE)
+_HEADING = lazy_pattern(r"\s*(?:\*{1,3}|#{2,6}\s)[^*#\n?]{2,40}[.:]?\*{0,3}\s*")  # "**Why.**" before an explanation
 _INTRO = lazy_pattern(
     r"^\W*(?:surprisingly|unsurprisingly|remarkably|interestingly|fortunately|luckily|of course|either way"
     r"|in (?:any|either|each|every|both) cases?"
     r"|in the end|oops|wait|correction|at last|no matter (?:how|what|which|the|where|who)(?: \w+){1,4}|anyway"
     r"|however|but|still|nevertheless"
     r"|no|yes|again|as (?:you|we|one) can see"
-    r"|(?:by|using|since|because|from|adding|subtracting|multiplying|dividing|solving|simplifying"
-    r"|combining|substituting|applying|ignoring"
-    r"|counting|taking|putting|evaluating|factoring|expanding|plugging|comparing|equating|rearranging"
-    r"|after|regardless of)\b[^,¤:]{0,120}),\s*",
+    r"|(?:by|since|because|from"
+    r"|(?!assum|guess|suppos|imagin|pretend|suspect|hop|kidd|jok|say|claim|ly|cheat)[a-z]{2,}ing"
+    r"|[^\W\d_]{3,}(?:ando|endo|indo)|en [^\W\d_]{3,}ant"
+    r"|after|regardless of)\b[^,¤:]{0,120})(?:,\s*|\s(?=(?:we|i) ))",
     re.IGNORECASE,
 )
 _MINE = lazy_pattern(r"\b(?:i|me|my|you|your|he|she|they|his|her|their|key|hearsay|luck|guess\w*)\b", re.IGNORECASE)
 # "..., even though 8 looks right": what is conceded leaves the answer as it is, unless it is the writer's doubt.
 _CONCEDED = lazy_pattern(rf",?\s{CONCEDING}[^,.;¤]*", re.IGNORECASE)
-_OTHERS = frozenset("you your he she they his her their".split())  # in a box's sentence, people of the problem
-# Words that show Polish or Italian, where "i" means "and" or is an article.
-_AND = lazy_pattern(
-    r"\b(?:przez|jest|razem|mamy|czyli|[a-z]+(?:ujemy|elimy|ymy|ajemy|iemy)|otteniamo|abbiamo|sono|della|dei|gli"
-    r"|risulta)\b",
+# "My decoy is", "The tempting value is": a clause that says what the box is.
+_CALLED = lazy_pattern(
+    r"\W*+(?:my|mein|meine|mon|ma|mi|meu|minha|il mio|la mia|мой|моя)\s(?:\w+\s){1,3}(?:is|was|are|ist|war|est|était|es"
+    r"|era|é|è)\W*$|.*\b(?:answers?|results?|solutions?|values?|numbers?)\s(?:is|was|are)\W*$",
     re.IGNORECASE,
 )
 _NAMED = lazy_pattern(
@@ -288,7 +291,7 @@ _AGAINST = lazy_pattern(
     r"|na[iï]ve(?:ly)?|slips?|(?:over|under|double|mis)-?(?:count|calculat|read|cop)\w*|contradict\w*|violat\w*"
     r"|fail(?:s|ed)?"
     r"|suspicious|fishy|approximat\w+|rough(?:ly)?|estimate[ds]?|bounds?|placeholder|unverified|untested|tentative\w*"
-    r"|provisional\w*|incomplete|partial(?:ly)?|kidding|joking|jok(?:e|es)|differs?|reconsider\w*"
+    r"|provisional\w*|incomplete|partial(?:ly)?(?! (?:sum|fraction|derivative|quotient|product))|decoy|bait|kidding|joking|jok(?:e|es)|differs?|reconsider\w*"
     r"|second thoughts?|reflection"
     r"|real (?:answer|value|number)|true (?:answer|value|number)|actual (?:answer|value|number)|something else|instead"
     r"|halv(?:e|ed|ing)|double it|to (?:divide|multiply|subtract|square)|made up|invented|random\w*|thin air"
@@ -523,7 +526,7 @@ class _Judge:
         lead, colon, clause = clause.rpartition(":") if ":" in clause.rstrip(" :") else ("", "", clause)
         if colon and not _LED_FALSELY.search(lead):
             objection = next((word for word in _WORD.findall(HARMLESS.sub(" ", lead)) if word.lower() in UNSAFE), "")
-            if boxed and not objection and _ANSWERS_WITH.search(clause):
+            if boxed and not objection and (_ANSWERS_WITH.search(clause) or not _of_answers(lead)):
                 objection = _objection(lead)  # the text before the clause that states the answer explains
             elif objection or len(_WORD.findall(lead)) < 4:
                 objection = objection or self.unknown(lead)
@@ -543,11 +546,9 @@ class _Judge:
         if _CALCULATED.search(before):  # the calculation shows the value, whatever it counts
             return _objection(clause)
         clause = _ROMAN.sub(" ", clause)
-        mine = _MINE.search(clause) if clause.isascii() or _ENGLISH.search(clause) else None  # Turkish "her": "each"
-        if mine and mine[0] == "i" and _AND.search(clause):
-            mine = None
-        if boxed and (mine is None or mine[0].lower() in _OTHERS) and not _of_answers(clause):
-            return _objection(clause)
+        # A box states the answer by itself: the words before it only matter if they call its content something else.
+        if boxed and not (_OF_FORMS.search(clause) or REPORTS.search(clause) or _CALLED.match(clause)):
+            return _objection(_HALVING.sub(" ", clause))
         return self.unknown(clause, everyday)
 
     def inside(self, part: str, counted: bool, everyday: bool) -> str:
@@ -555,6 +556,7 @@ class _Judge:
         if "?" in plain or "？" in plain:
             return "?"
         if not counted and not _PREDICATE.match(plain.lstrip("§ ")) and _LATIN.search(plain):
+            plain = _SAYING.sub(lambda said: " " if _stem(said[0].lower()) in self.known else said[0], plain)
             return _objection(plain)  # after a box or a calculation: a unit, a reason, an aside
         noun = _PLURAL.search(plain) if counted else None
         if noun and (noun[1].lower().endswith("s") or noun[1][0].isupper()) and noun[1].lower() not in _NO_NOUNS:
@@ -570,6 +572,8 @@ class _Judge:
         words = len(_WORD.findall(plain))
         if not words:
             return ""
+        if _HEADING.fullmatch(sentence):
+            return _objection(plain)
         if _NEW_VALUE.match(plain):
             return plain.strip()
         explains = (

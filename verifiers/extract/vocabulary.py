@@ -72,7 +72,7 @@ write written arrive reading quarter express expressed arrives yes half halves t
 top bottom agree taking halving sevenths eighths ninths tenths hundredths thousandths dozen million billion thousand
 perfect reasonable fun neat
 system systems inequality inequalities mixed bigger expression quantity beautiful elegant interesting pretty cool
-consistent sense surprising obvious grand fact proof stays exponentiate exponentiating
+morning afternoon evening consistent sense surprising obvious grand fact proof stays exponentiate exponentiating
 """
 
 _GERMAN = """
@@ -321,7 +321,9 @@ HARMLESS = Gated(
     r"|no (?:\w+ ){1,2}(?:(?:is|are) )?(?:needed|required|necessary)|obtained by|in short|for this reason"
     r"|to (?:summarize|sum up|conclude)|(?:as )?seen \w+ally|(?:the )?best(?= (?:option|choice"
     r"|answer)\b)|(?:we (?:are|were)|we're) looking for"
-    r"|the key (?:step|idea|point|insight|observation)"
+    r"|the key (?:step|idea|point|insight|observation)|ou encore(?= §)"
+    r"|(?:that['’]s|that is|which is|i\.? ?e|or)\W{0,2} (?:about|roughly|approximately|around|nearly) §"
+    r"|§(?:,? (?:and )?§)* (?:are|were) (?:all |both )?(?:wrong|incorrect|mistakes|errors|traps)"
     r"|if (?:we|you|one) (?:had )?(?:forgot|forgotten|ignored|omitted|overlooked)[^¤.]*"
     r"|ich hoffe,? (?:das|es|dies) \w+(?: (?:klar|richtig|verständlich|weiter))?"
     r"|any questions|as a result|(?:also )?(?:be )?seen \w+ally"

@@ -94,6 +94,10 @@ def clean(text: str) -> str:
         text = _HTML.sub(_html_tag, text)
     if "\\\\" in text and "\\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)
+    if "(" in text:
+        text = _DIVISORS.sub(lambda match: "\\gcd " if match["gcd"] else "\\lcm ", text)
+    if "$" in text:
+        text = _COUNTRY.sub("", text)
     text = text.replace(r"\$", " USD_ ").replace(r"\_", "_").replace(r"\#", " ")
     if "$" in text:
         text = _dollars(text)
@@ -121,6 +125,15 @@ def clean(text: str) -> str:
         text = decimal[1].replace(" ", "") + decimal[2] if decimal else text
         text = _SPACED_NUMBER.sub(lambda match: match[0].replace(" ", ""), text)
     return from_python(text)
+
+
+_DIVISORS = lazy_pattern(  # "\\text{mcd}(48, 60)"
+    r"(?<![^\W\d_])(?:\\(?:text|mathrm|operatorname)\s*\{\s*)?(?:(?P<gcd>mcd|MCD|mdc|MDC|ggT|pgcd|PGCD|НОД|NWD|GCD|HCF|hcf)"
+    r"|mcm|MCM|mmc|MMC|kgV|ppcm|PPCM|НОК|NWW|LCM)\}?\s*(?=(?:\\left\s*)?\()"
+)
+_COUNTRY = lazy_pattern(  # "US$", "\\text{US}\\$"
+    r"(?<![A-Za-z\\])(?:(?:US|CA|AU|NZ|HK|NT|U\.S\.)\s?|\\text\s*\{(?:US|CA|AU|NZ|HK|NT|A|C)\s?\}\s*)(?=\\?\$)"
+)
 
 
 def _dollars(text: str) -> str:

@@ -128,6 +128,8 @@ def read(text: str) -> Answer:
     cleaned = _TEMPERATURE.sub(lambda match: rf"\text{{{'Celsius' if match[1] == 'C' else 'Fahrenheit'}}}", cleaned)
     if ";" in cleaned and "," in cleaned:  # between semicolons, commas are decimal commas
         cleaned = _SEMICOLONS.sub(lambda match: _COMMA.sub(".", match[0]), cleaned)
+    if cleaned.startswith("\\,"):
+        cleaned = cleaned[2:].lstrip()
     if cleaned[0] == "]" or cleaned[-1] == "[" or ("]" in cleaned and _OPEN_AT.search(cleaned)):
         cleaned = _FRENCH.sub(_french, _SPACE.sub(" ", cleaned))
     if "{array}" in cleaned:

@@ -135,6 +135,8 @@ def _chain(node: Node) -> Answer:
             if inner.kind == "tuple" and len(inner.items) == 2:
                 inner = Answer("region", pieces=regions.from_node(args[1]))
             return changed(inner, name=args[0].value)
+        if args[0].op == "group" and inner.kind == "set" and all(arg.op == "sym" for arg in args[0].args):
+            return inner  # (m, n) in {(3, 3), (2, 5)}
     try:
         name, pieces = regions.solved(_over_values(node))
     except regions.Unsolved:

@@ -364,9 +364,8 @@ class MathVerifier:
         """Returns what the text gives several different ones of where the gold is one: boxes or answers, or ""."""
         if extraction.joint and not _is_listed(gold, extraction):
             values = {text[slice(*part)].strip() for part in extraction.joint}
-            if len(values) > 1 and (extraction.others or not self._agree(text, extraction.joint, policy, budget)):
-                return "several boxes"
-            return ""
+            boxes = (*extraction.others, *extraction.joint)
+            return "several boxes" if len(values) > 1 and not self._agree(text, boxes, policy, budget) else ""
         assert extraction.span is not None
         differ = extraction.others and not self._agree(text, (*extraction.others, extraction.span), policy, budget)
         return "several final answers" if differ else ""
