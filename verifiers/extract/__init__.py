@@ -169,6 +169,9 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
         return found
     if text[found.span[1] :].strip(" .*$\n"):
         later = unannounced(text, start, end)
+        if prompt and later.source == "number":
+            closing = stated(text, start, end, prompt)
+            later = closing if closing is not None and closing.span is not None else later
         if later.span is not None and later.source != "whole" and later.span[0] > found.span[1]:
             offered = any(low <= later.span[0] < high for low, high in found.others)
             if offered and not CONCLUSION.search(text, found.span[1], later.span[0]):

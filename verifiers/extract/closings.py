@@ -134,7 +134,9 @@ def closing_form(text: str, sentence: Span, asked: str) -> tuple[int, Extraction
         if found is not None:
             said = " and ".join(found.groups()[1:])
             return found.start(), Extraction(found.span(1), "statement", said=said)
-    bound = _BOUND.search(text, *sentence) if _ASKS_BOUND.search(asked) else None
+    bound = (
+        (_BOUND.search(text, *sentence) or _BOUND_EAST.search(text, *sentence)) if _ASKS_BOUND.search(asked) else None
+    )
     if bound is not None:
         sign = (">" if bound["greater"] else "<") + ("=" if bound["equal"] else "")
         said = f"{bound['name']} {sign} {bound['value']}"
@@ -155,6 +157,10 @@ _BOUND = lazy_pattern(  # "x is greater than 4"
 )
 
 
+_BOUND_EAST = lazy_pattern(
+    r"(?<![\w'’^])\$?(?P<name>[a-z])\$?\s?(?:(?:必须|应)?(?:(?P<greater>[大高]于|不小于)|(?:[小低]于|不大于))(?P<equal>等于|或等于)?)\s?"
+    r"\$?(?P<value>[-−]?\d{1,9}(?:[./]\d{1,9})?)[\s$。.!*]*$"
+)
 _ASKS_RATIO = lazy_pattern(
     r"\bratio|verhältnis|rapport|raz[óã]o|rapporto|verhouding|förhålland|stosun|отношени", re.IGNORECASE
 )

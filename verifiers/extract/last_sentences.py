@@ -19,6 +19,7 @@ from verifiers.extract.conclusions import unsure
 from verifiers.extract.numerals import language_of
 from verifiers.extract.operands import total_of
 from verifiers.extract.quantities import quantities
+from verifiers.extract.remark_words import FITS
 from verifiers.extract.spans import Span
 from verifiers.extract.statement_words import (
     APPROXIMATE,
@@ -57,6 +58,8 @@ def _closing(text: str, start: int, end: int, prompt: str) -> tuple[int, list[Sp
     language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
     sentences = _sentences(text, low, end)
     wanted = asked_of(prompt[-2000:])
+    while len(sentences) > 2 and _is_courtesy(text[slice(*sentences[-1])], language):
+        sentences.pop()
     del sentences[_explained_from(text, sentences, language) :]
     while len(sentences) > 1 and _adds_nothing(text, sentences, language, wanted):
         sentences.pop()
@@ -84,10 +87,22 @@ def _adds_nothing(text: str, sentences: list[Span], language: str, wanted: Asked
         _is_courtesy(part, language)
         or _is_check(part, language)
         or _is_equation(part)
+        or _is_aside(text, sentences, language)
         or _is_reason(part, language)
         or _is_of_others(text, sentences, language, wanted)
         or _is_beside(text, sentences, language, wanted)
     )
+
+
+def _is_aside(text: str, sentences: list[Span], language: str) -> bool:
+    """Returns whether the last sentence is in brackets and objects to nothing, after a sentence with a value."""
+    part, before = text[slice(*sentences[-1])].strip("*_ \n"), sentences[-2]
+    if not (part[:1] in "(（" and part.rstrip(".。!")[-1:] in ")）" and len(part) < 160 and "?" not in part):
+        return False
+    if any(pattern.search(part) for pattern in (SO, OPPOSED, CORRECTION, REPORTS, UNREAL)):
+        return False
+    own = {quantity.key for quantity in quantities(text, *before, language) if not quantity.article}
+    return bool(own) and not (objection(part, language) or unsure(part))
 
 
 def _is_equation(part: str) -> bool:
@@ -180,15 +195,24 @@ def _is_courtesy(part: str, language: str) -> bool:
         len(part) < 160
         and COURTESY.match(part.lstrip(" (¡")) is not None
         and "?" not in part
-        and not any(char.isdigit() for char in part)
-        and not objection(part, language)
+        and (_OFFERS.match(part) is not None or not any(char.isdigit() for char in part))
+        and not objection(_OFFERS.sub("", part).replace(" or ", " "), language)
     )
+
+
+# "I'm happy to give you 3 similar problems."
+_OFFERS = lazy_pattern(
+    r"\W*+(?:i(?:['’]m| am| would be|['’]d be) (?:always )?happy to (?:give|show|go|explain|walk|help|offer|make)"
+    r"|let me know if|feel free)\b",
+    re.IGNORECASE,
+)
 
 
 def _is_check(part: str, language: str) -> bool:
     """Returns whether a sentence is a check that confirms the answer, without an objection or a new conclusion."""
     if len(part) > 200 or not CHECK.match(part.lstrip(" (*_")) or not any(char.isdigit() for char in part):
         return False
+    part = FITS.sub("", part)
     if SO.search(part) or OPPOSED.search(part) or objection(part, language) or unsure(part):
         return False
     return all(_holds(match) for match in EQUATION.finditer(part))

@@ -37,19 +37,26 @@ def result_of(text: str, extraction: Extraction) -> Extraction:
     return Extraction(span, "statement" if span else "unsure")
 
 
-# "1.5m + 4", "6x² - 4n": numbers, products with a variable and signs; one variable at least.
-_POWER = r"(?:\^\{?-?\d{1,3}\}?|[²³⁴])?"
-_FACTOR = (
-    rf"(?:\d{{1,9}}(?:\.\d{{1,9}})?\s?[*·×]?\s?)?[A-Za-z]{_POWER}(?:[a-z]{_POWER})?(?![A-Za-z'’])"
-    r"|\d{1,9}(?:\.\d{1,9})?(?![\dA-Za-z])"
+# "1.5m + 4", "2x/(x² + 1)", "f(n) = 3n": terms without spaces inside them, and operators and relations between these.
+_FUNCTION = r"(?:sin|cos|tan|ln|log|exp|sqrt)(?![A-Za-z])\s?"
+_TERM = rf"(?:{_FUNCTION}|(?<![A-Za-z])[A-Za-z](?![A-Za-z])['’′]{{0,2}}|\d{{1,9}}(?:\.\d{{1,9}})?(?!\d)|[()²³⁴⁵ⁿ^√π])"
+_EXPRESSION = lazy_pattern(
+    rf"(?<![\w.$\\{{])(?:[-−]\s?)?{_TERM}{{1,12}}+(?:\s?[-−–+*·×⋅/=<>≤≥]\s?(?:[-−]\s?)?{_TERM}{{1,12}}+){{0,12}}+"
 )
-_EXPRESSION = lazy_pattern(rf"(?<![\w.^$\\{{])(?:[-−]\s?)?(?:{_FACTOR})(?:\s?[-−+]\s?(?:{_FACTOR})){{1,6}}")
+_NAMES_FUNCTION = lazy_pattern(_FUNCTION)
 _UNKNOWN = lazy_pattern(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z'’])")
 _LED = 24  # characters
+_OPERATES = lazy_pattern(r"[-−–+*·×⋅/=<>≤≥²³⁴⁵ⁿ^√(]|\d[A-Za-z]")
+# What may follow an expression that ends a sentence.
+_CLOSES = lazy_pattern(
+    r"\s(?:for (?:all|every|any|each) (?:\w+ ){1,2}\w|für alle \w+ \w|pour tout \w+ \w|para todo \w+ \w|per ogni \w+ \w"
+    r"|olur|dir|wynosi)|(?:です|になります|となります|である|입니다|이다|로 인수분해됩니다|가 됩니다)",
+    re.IGNORECASE,
+)
 _GIVES = lazy_pattern(
     r"\b(?:is|are|be|equals?|into|gives?|get|have|becomes?|obtain|simplif(?:y|ies) to|(?:down|out) to|leaves?|yields?"
     r"|ist|ergibt|wird|lautet|zu|erhält|est|donne|devient|vaut|obtient|es|da|queda|resulta|é|dá|fica|è|diventa|dà|jest|daje)\s+$"
-    r"|(?:равно|получаем|получится|это|—|–|是|为|得到|は|が)\s*$",
+    r"|(?:равно|получаем|получится|это|—|–|=|是|为|得到|は|が|sonuç)\s*$",
     re.IGNORECASE,
 )
 
@@ -59,26 +66,39 @@ def whole_expression(text: str, extraction: Extraction, prompt: str) -> Extracti
     if extraction.span is None:
         return extraction
     start, stop = extraction.span
-    known = set(_UNKNOWN.findall(prompt)) - {"a", "A", "I"}
-    if not known:
-        return extraction
-    for found in _EXPRESSION.finditer(text, max(0, start - _LOOK), stop + _LOOK):
-        unknowns = set(_UNKNOWN.findall(re.sub(r"\d", " ", found[0])))
-        if found.start() <= start < found.end() and unknowns and unknowns <= known:
-            return Extraction(found.span(), extraction.source, extraction.others)
+    for low, high in _expressions(text, max(0, start - _LOOK), stop + _LOOK, prompt):
+        if low <= start < high and high - low > stop - start:
+            return Extraction((low, high), extraction.source, extraction.others)
     return extraction
 
 
 def final_expression(text: str, end: int, prompt: str) -> Span | None:
     """Returns the expression in the question's unknowns that ends the text ("... turns it into 6x + 6."), or None."""
-    known = set(_UNKNOWN.findall(prompt)) - {"a", "A", "I"}
     stop = len(text[:end].rstrip(" \t\n.!*_"))
-    for found in _EXPRESSION.finditer(text, max(0, stop - _LOOK), stop):
-        unknowns = set(_UNKNOWN.findall(re.sub(r"\d", " ", found[0])))
-        led = text[max(0, found.start() - _LED) : found.start()]
-        if found.end() == stop and unknowns and unknowns <= known and _GIVES.search(led):
-            return found.span()
+    for low, high in _expressions(text, max(0, stop - _LOOK), stop, prompt):
+        if (high == stop or _CLOSES.fullmatch(text, high, stop)) and _GIVES.search(text[max(0, low - _LED) : low]):
+            return low, high
     return None
+
+
+def only_expression(text: str, span: Span, prompt: str) -> Span | None:
+    """Returns the only expression in the question's unknowns in a part of the text, or None."""
+    found = _expressions(text, *span, prompt)
+    return found[0] if len(found) == 1 else None
+
+
+def _expressions(text: str, start: int, end: int, prompt: str) -> list[Span]:
+    """Returns the spans of the expressions with an operator that have no other unknowns than the question's."""
+    known = set(_UNKNOWN.findall(prompt)) - {"a", "A", "I"}
+    spans = []
+    for found in _EXPRESSION.finditer(text, start, end) if known else ():
+        said = found[0].rstrip()
+        if said.count("(") != said.count(")") or len(said) < 2:
+            continue
+        unknowns = set(_UNKNOWN.findall(re.sub(r"\d", " ", _NAMES_FUNCTION.sub(" ", said))))
+        if unknowns and unknowns <= known and _OPERATES.search(said):
+            spans.append((found.start(), found.start() + len(said)))
+    return spans
 
 
 def _only_value(text: str, start: int, end: int) -> Span | None:

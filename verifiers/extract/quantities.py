@@ -20,6 +20,7 @@ from verifiers.extract.numerals import (
     ordinal_parts,
     parts,
 )
+from verifiers.extract.scaled import with_scale
 from verifiers.extract.spoken import half_of_day, spoken_times
 from verifiers.lazy_pattern import lazy_pattern
 from verifiers.units.words import goes_on, respelled, speed_at, unit_end
@@ -108,7 +109,7 @@ def quantities(text: str, start: int, end: int, language: str) -> tuple[Quantity
     for others in (shares, roots, spoken, in_digits, in_words):
         taken = [quantity.span for quantity in found]
         found += [item for item in others if not any(low < item.span[1] and item.span[0] < high for low, high in taken)]
-    found.sort(key=lambda quantity: quantity.span)
+    found = [with_scale(text, item, end) for item in sorted(found, key=lambda quantity: quantity.span)]
     signs = {sign.end(): sign.start() for sign in _MINUS.finditer(text, start, end)}
     return tuple(
         with_durations(text, [_signed(text, signs, item) for item in found] if signs else found, end, language)

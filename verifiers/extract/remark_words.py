@@ -39,7 +39,7 @@ OFFER = lazy_pattern(
 )
 # An offer to show something may contain numbers: "If you like, I can draw it with 5 posts."
 SHOWING = lazy_pattern(
-    r"\b(?:draw|show|explain|walk (?:you )?through|sketch|zeichne|zeige|erkläre|rechne|montre|explique|dessine|muestro"
+    r"\b(?:draw|show|explain|work out|say the word|let me know|walk (?:you )?through|sketch|zeichne|zeige|erkläre|rechne|montre|explique|dessine|muestro"
     r"|explico|dibujo|mostro|desenho|spiego|disegno|laten zien|leg uit|teken|visar|ritar|pokażę|narysuję|wyjaśnię)\b"
     r"|покажу|объясню|нарисую|画|解释|演示|説明|描き|보여|그려",
     re.IGNORECASE,
@@ -156,6 +156,7 @@ FITTING = (
     r"|works?(?: out)?|adds? up|match(?:es)?|agrees?"
     r"|(?:is|are) (?:consistent|as required|as it should be|correct|right|fine))|['’]s (?:right|correct|consistent"
     r"|fine))"
+    r"|(?:checks? out|fits?|works?(?: out)?|adds? up|matches)"
     r"|(?:as|just as|exactly as) (?:required|it should(?: be)?|expected|stated|given|wanted)|(?:genau )?(?:wie"
     r"|was) (?:gefordert|verlangt|es sein soll)"
     r"|(?:es|das|alles|passt|stimmt)(?: es| das| alles| auch)? ?(?:passt|stimmt)?(?: alles| genau)?|(?:tout|ça|cela"

@@ -10,7 +10,7 @@ from verifiers.lazy_pattern import lazy_pattern
 # Begins with a single character class, so that the search skips to it.
 STOP = lazy_pattern(
     r"[.!?。！？؟।\n](?:(?<=[.!?])(?<![.!?\s][A-Za-z].)(?<!\bMr.)(?<!\bMrs.)(?<!\bDr.)(?<!\bSt.)"
-    r"(?<!\d kr.)(?<!\d zł.)(?<!\d Std.)"
+    r"(?!(?<=\d kr\.|\d zł\.)\s[a-zà-žа-я])(?!(?<=\d Std\.)\s[a-zà-ž])"
     r"(?!(?<=\d\.) (?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)[.!?]*"
     r"(?=[*_`)\]\"”»']*(?:\s|$))[*_`)\]\"”»']*|(?<=[。！？؟।])[。！？؟।]*[」）)]*|(?<=\n))"
 )
@@ -27,7 +27,8 @@ UNSPACED = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 # -- sentences that may follow the answer
 COURTESY = lazy_pattern(
-    r"(?:many |so |and )?(?:thanks?|thank you|i (?:really )?hope|hope|hoping|let me know|feel free|please (?:let"
+    r"(?:many |so |and |just )?(?:thanks?|thank you|i(?:['’]m| am| would be|['’]d be) (?:always )?happy to"
+    r"|i (?:really )?hope|hope|hoping|let me know|feel free|please (?:let"
     r"|feel)"
     r"|good luck|cheers|enjoy|best (?:of luck|wishes|regards)|have (?:a|fun)|happy to|glad|you['’]re welcome"
     r"|any (?:other|more"
@@ -88,7 +89,9 @@ EXPLAINS = lazy_pattern(
     r"|(?:explicação|justificativa)\s*:|(?:isso )?(?:é lógico|faz sentido|é plausível),? (?:porque|pois|já que)"
     r"|(?:spiegazione|motivo)\s*:|(?:è logico|è plausibile|ha senso),? (?:perché|poiché)|(?:uitleg|toelichting"
     r"|förklaring|wyjaśnienie|uzasadnienie"
-    r"|объяснение|açıklama|giải thích|penjelasan)\s*:|(?:это логично|это правдоподобно),? (?:потому что|так "
+    r"|объяснение|açıklama|giải thích|penjelasan)\s*:"
+    r"|(?:check|verification|double-check|probe|überprüfung|vérification|comprobación|verificação|verifica|controle"
+    r"|sprawdzenie|проверка|验证|检验|验算|検算|確認|검산|확인)[\s*_:]*\Z|(?:это логично|это правдоподобно),? (?:потому что|так "
     r"как|ведь))(?:(?<=[,:])|(?![^\W\d_]))",
     re.IGNORECASE,
 )

@@ -22,9 +22,11 @@ from verifiers.extract.conclusions import OPTION_LABEL, unsure
 from verifiers.extract.contrasts import contrast, explains
 from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.last_sentences import closing
+from verifiers.extract.named_values import named_values
 from verifiers.extract.openings import answered_first, opening_answer
 from verifiers.extract.operands import result_of
 from verifiers.extract.quantities import quantities
+from verifiers.extract.scaled import in_units_of
 from verifiers.extract.sentences import BEFORE_AND
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.stated_sentence import (
@@ -123,6 +125,9 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
         return None
     asked = values_of_question(prompt[-2000:], language)
     if prompt:
+        pair = named_values(text, sentences, wanted.sentence, language)
+        if pair is not None:
+            return pair
         opening = opening_answer(text, sentences, language, asked, prompt)
         if opening is not None:
             return opening
@@ -305,7 +310,7 @@ def _in_numbers(sentence: Sentence) -> Extraction | None:
     if value.key in sentence.denied:
         return None
     doubted = doubt(sentence, value, _clause(text, span, value.span, sentence.language))
-    return doubted or Extraction(value.span, "statement", said=value.said)
+    return doubted or Extraction(value.span, "statement", said=in_units_of(wanted.sentence, text, value))
 
 
 def _option(text: str, sentence: Span, prompt: str, language: str) -> Span | None:

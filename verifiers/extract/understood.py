@@ -62,7 +62,9 @@ _BREAK = lazy_pattern(
 # The signs directly before an answer that belong to it.
 _OPENED = lazy_pattern(r"(?<![\s$*_`({\[#])(?:[\s$*_`({\[#]|\\(?:boxed|fbox|text|mathbf|bm|,|;|\(|\[)|</?\w+>)++$")
 _HALVING = lazy_pattern(r"\bhalving\b", re.IGNORECASE)
-_SAYING = lazy_pattern(r"\b(?:said|says?|told|tells?|claim(?:s|ed)?|thinks?|believes?|guess(?:es|ed)?)\b", re.IGNORECASE)
+_SAYING = lazy_pattern(
+    r"\b(?:said|says?|told|tells?|claim(?:s|ed)?|thinks?|believes?|guess(?:es|ed)?)\b", re.IGNORECASE
+)
 _HEADING = lazy_pattern(r"\s*(?:\*{1,3}|#{2,6}\s)[^*#\n?]{2,40}[.:]?\*{0,3}\s*")  # "**Why.**" before an explanation
 _INTRO = lazy_pattern(
     r"^\W*(?:surprisingly|unsurprisingly|remarkably|interestingly|fortunately|luckily|of course|either way"
@@ -291,7 +293,8 @@ _AGAINST = lazy_pattern(
     r"|na[iï]ve(?:ly)?|slips?|(?:over|under|double|mis)-?(?:count|calculat|read|cop)\w*|contradict\w*|violat\w*"
     r"|fail(?:s|ed)?"
     r"|suspicious|fishy|approximat\w+|rough(?:ly)?|estimate[ds]?|bounds?|placeholder|unverified|untested|tentative\w*"
-    r"|provisional\w*|incomplete|partial(?:ly)?(?! (?:sum|fraction|derivative|quotient|product))|decoy|bait|kidding|joking|jok(?:e|es)|differs?|reconsider\w*"
+    r"|provisional\w*|incomplete|partial(?:ly)?(?! (?:sum|fraction|derivative|quotient|product))"
+    r"|decoy|bait|kidding|joking|jok(?:e|es)|differs?|reconsider\w*"
     r"|second thoughts?|reflection"
     r"|real (?:answer|value|number)|true (?:answer|value|number)|actual (?:answer|value|number)|something else|instead"
     r"|halv(?:e|ed|ing)|double it|to (?:divide|multiply|subtract|square)|made up|invented|random\w*|thin air"

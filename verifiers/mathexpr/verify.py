@@ -23,6 +23,7 @@ from verifiers.extract import (
 from verifiers.extract.enumerations import enumerated
 from verifiers.extract.neutral import neutral, without_struck
 from verifiers.extract.numerals import language_of
+from verifiers.extract.operands import only_expression
 from verifiers.extract.overruling import final_claims, is_claim
 from verifiers.extract.quantities import in_digits
 from verifiers.extract.remarks import without_remarks
@@ -464,6 +465,9 @@ def _others(prompt: str, gold: Gold, text: str, extraction: Extraction) -> Itera
     if extraction.source in ("answer", "anchor", "hashes", "box"):
         for inner in _embedded(text, extraction, gold):
             yield text[slice(*inner)].strip(), inner
+        written = only_expression(text, extraction.span, prompt) if prompt else None
+        if written is not None:
+            yield text[slice(*written)].strip(), written
     if extraction.source in ("whole", "anchor") and prompt:
         said = stated(text, after_thinking(text) or 0, len(text), prompt)
         if said is not None and said.span is not None and said.span[0] >= extraction.span[0]:

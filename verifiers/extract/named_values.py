@@ -1,0 +1,61 @@
+"""Finds the values of the names that a question asks for as a pair: "So a equals -4, and b equals 1." for (a, b)."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+
+from verifiers.extract.asked import NOTHING
+from verifiers.extract.clauses import opposed, reports, supposes
+from verifiers.extract.spans import Extraction, Span
+from verifiers.extract.statement_words import UNREAL
+from verifiers.extract.turns import CORRECTION
+from verifiers.lazy_pattern import lazy_pattern
+
+_NAMES = lazy_pattern(r"\(\s*([a-z])\s*,\s*([a-z])(?:\s*,\s*([a-z]))?\s*\)")
+_MOST_BEFORE = 4  # sentences in which the values stand
+_VALUE = r"(?P<value>(?:(?P<minus>minus|negative|moins|menos|meno|минус)\s|[-−])?\s?\d{1,9}(?:[./]\d{1,9})?)"
+
+
+def named_values(text: str, sentences: Sequence[Span], asked: str, language: str) -> Extraction | None:
+    """Returns the values of the names in the question's "(x, y)" as "(4, 3)", or None unless each has exactly one.
+
+    The last sentence must give one of them; the others may stand in the sentences directly before it.
+    """
+    wanted = list(_NAMES.finditer(asked))
+    if not wanted:
+        return None
+    names = [name for name in wanted[-1].groups() if name]
+    near = sentences[-_MOST_BEFORE:]
+    values: dict[str, str] = {}
+    low, high = near[-1][1], near[-1][0]
+    for span in near:
+        part = text[slice(*span)]
+        found = [match for name in names for match in _given(name).finditer(text, *span)]
+        if not found:
+            continue
+        if opposed(part, language) or reports(part, NOTHING) or supposes(part) or UNREAL.search(part):
+            return None
+        if CORRECTION.search(part):
+            values.clear()
+        for match in found:
+            said = ("-" if match["minus"] else "") + match["value"].split()[-1].replace("−", "-").replace(" ", "")
+            if values.setdefault(match["name"], said) != said:
+                return None
+            low, high = min(low, match.start()), max(high, match.end())
+    if set(values) != set(names) or high <= near[-1][0]:
+        return None
+    return Extraction((low, high), "statement", said=f"({', '.join(values[name] for name in names)})")
+
+
+@functools.lru_cache(maxsize=64)
+def _given(name: str) -> re.Pattern[str]:
+    """Returns the pattern of "x = 4" and "x equals 4", where x is not a part of an expression."""
+    return re.compile(
+        rf"(?<![\w'’^\\/*·+−-])(?<![-+−*/·=] )(?P<name>{name})\$?\s?(?:=|(?:must be|has to be|is equal to|equals|is"
+        r"|ist|est égale? à|vaut|est|es igual a|es|é igual a|é|è uguale a|è|wynosi|равен|равна|равно)(?!\w)|等于"
+        r"|等於|[는은は])"
+        rf"\s?\$?{_VALUE}\$?(?![A-Za-z0-9_(^]|[.,/]\d|\s?[-+−*/·=×÷])",
+        re.IGNORECASE if name.isupper() else 0,
+    )

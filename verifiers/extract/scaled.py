@@ -1,0 +1,59 @@
+"""Quantities whose value a following word changes: "$2.75 million", "two dozen", "8 degrees below zero"."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+
+from verifiers.extract.joined_quantities import Quantity, unit_name
+from verifiers.lazy_pattern import lazy_pattern
+
+_SCALE = lazy_pattern(
+    r"\s(?:(?P<x12>dozens?|dutzend|douzaines?|docenas?|dúzias?|dozzine?|dozijn|dussin|tuzin\w*|дюжин\w*)"
+    r"|(?P<x1000000>millions?|millionen|mill(?:ón|ones)|milh(?:ão|ões)|milion[ei]|miljoen|miljon(?:er)?|milion\w*"
+    r"|миллион\w*|мільйон\w*|juta|triệu|milyon)"
+    r"|(?P<x1000000000>billions?|milliarden?|milliards?|bilh(?:ão|ões)|miliard\w*|miljard(?:er)?|миллиард\w*|miliar"
+    r"|milyar))(?![^\W\d_])",
+    re.IGNORECASE,
+)
+_BELOW_ZERO = lazy_pattern(
+    r"\s?(?:(?:°\s?[CF]?|degrees?(?: celsius| fahrenheit)?|grad(?: celsius)?|degrés?(?: celsius)?|grados?|graus?|gradi"
+    r"|graden|grader|stopni\w*|градус\w*)\s)?(?:below (?:zero|0)|unter (?:null|0)|(?:sous|en dessous de) (?:zéro|0)"
+    r"|bajo cero|abaixo de zero|sotto (?:lo )?zero|onder nul|under noll|poniżej zera|ниже нуля)(?![^\W\d_])",
+    re.IGNORECASE,
+)
+
+
+def with_scale(text: str, quantity: Quantity, end: int) -> Quantity:
+    """Returns the quantity with the value that the words after it give it."""
+    if quantity.value is None or quantity.kind not in ("number", "word") or quantity.article:
+        return quantity
+    low, high = quantity.span
+    scale = _SCALE.match(text, high, end)
+    if scale is not None and scale.lastgroup is not None and "\\text" not in quantity.said:
+        value = quantity.value * int(scale.lastgroup[1:])
+        unit = unit_name(text, scale.end())
+        number = str(value) if value.denominator == 1 else f"{float(value):f}"
+        said = f"\\${number}" if "$" in text[low:high] else f"{number}\\text{{ {unit}}}" if unit else number
+        return replace(quantity, span=(low, scale.end()), value=value, key=value, said=said)
+    below = _BELOW_ZERO.match(text, high, end) or _BELOW_ZERO.match(text, low + _digits(text[low:high]), end)
+    if below is not None and quantity.value > 0:
+        value = Fraction(-quantity.value)
+        return replace(quantity, span=(low, below.end()), value=value, key=value, said=str(value))
+    return quantity
+
+
+def in_units_of(asked: str, text: str, quantity: Quantity) -> str:
+    """Returns a quantity in the notation that the verifier reads: "2" for "two dozen" if dozens are asked for."""
+    scale = _SCALE.search(text, *quantity.span)
+    if scale is None or scale.lastgroup is None or quantity.value is None:
+        return quantity.said
+    name = scale[0].split()[0].lower()
+    return str(quantity.value / int(scale.lastgroup[1:])) if name[:5] in asked.lower() else quantity.said
+
+
+def _digits(said: str) -> int:
+    """Returns the length of the number that a quantity begins with, without its unit."""
+    found = re.match(r"[\d.,]*\d", said)
+    return found.end() if found else len(said)
