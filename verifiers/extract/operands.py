@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from verifiers.extract.conclusions import unsure
 from verifiers.extract.numerals import language_of
 from verifiers.extract.quantities import quantities
 from verifiers.extract.sentences import sentence_ends
 from verifiers.extract.spans import Extraction, Span
+from verifiers.extract.statement_words import OPPOSED, REPORTS, STOP, UNREAL
 from verifiers.lazy_pattern import lazy_pattern
 
 _LOOK = 200  # characters of a calculation that are read
@@ -45,6 +47,9 @@ _EXPRESSION = lazy_pattern(
 )
 _NAMES_FUNCTION = lazy_pattern(_FUNCTION)
 _UNKNOWN = lazy_pattern(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z'’])")
+_MATHS = lazy_pattern(r"\$([^$]{1,400})\$")
+_COMMAND = lazy_pattern(r"\\[A-Za-z]+")
+_EQUALS = lazy_pattern(r"(?!y\s)[A-Za-z]['’′]{0,2}(?:\([a-z]\))?\s?=(?!.*=)")
 _LED = 24  # characters
 _OPERATES = lazy_pattern(r"[-−–+*·×⋅/=<>≤≥²³⁴⁵ⁿ^√(]|\d[A-Za-z]")
 # What may follow an expression that ends a sentence.
@@ -78,6 +83,12 @@ def final_expression(text: str, end: int, prompt: str) -> Span | None:
     for low, high in _expressions(text, max(0, stop - _LOOK), stop, prompt):
         if (high == stop or _CLOSES.fullmatch(text, high, stop)) and _GIVES.search(text[max(0, low - _LED) : low]):
             return low, high
+    begin = max((match.end() for match in STOP.finditer(text, max(0, stop - _LOOK), stop)), default=0)
+    named = [span for span in _expressions(text, begin, stop, prompt) if _EQUALS.match(text, *span)]
+    if len(named) == 1:
+        part = text[max(begin, text.rfind(",", begin, named[0][0])) : stop]
+        if not (OPPOSED.search(part) or REPORTS.search(part) or UNREAL.search(part) or unsure(part)):
+            return named[0]
     return None
 
 
@@ -90,6 +101,8 @@ def only_expression(text: str, span: Span, prompt: str) -> Span | None:
 def _expressions(text: str, start: int, end: int, prompt: str) -> list[Span]:
     """Returns the spans of the expressions with an operator that have no other unknowns than the question's."""
     known = set(_UNKNOWN.findall(prompt)) - {"a", "A", "I"}
+    for maths in _MATHS.findall(prompt):
+        known.update(re.findall(r"[A-Za-z]", _COMMAND.sub(" ", maths)))
     spans = []
     for found in _EXPRESSION.finditer(text, start, end) if known else ():
         said = found[0].rstrip()

@@ -39,7 +39,8 @@ OFFER = lazy_pattern(
 )
 # An offer to show something may contain numbers: "If you like, I can draw it with 5 posts."
 SHOWING = lazy_pattern(
-    r"\b(?:draw|show|explain|work out|say the word|let me know|walk (?:you )?through|sketch|zeichne|zeige|erkläre|rechne|montre|explique|dessine|muestro"
+    r"\b(?:draw|show|explain|work out|say the word|let me know"
+    r"|walk (?:you )?through|sketch|zeichne|zeige|erkläre|rechne|montre|explique|dessine|muestro"
     r"|explico|dibujo|mostro|desenho|spiego|disegno|laten zien|leg uit|teken|visar|ritar|pokażę|narysuję|wyjaśnię)\b"
     r"|покажу|объясню|нарисую|画|解释|演示|説明|描き|보여|그려",
     re.IGNORECASE,

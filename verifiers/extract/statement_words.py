@@ -91,7 +91,8 @@ EXPLAINS = lazy_pattern(
     r"|förklaring|wyjaśnienie|uzasadnienie"
     r"|объяснение|açıklama|giải thích|penjelasan)\s*:"
     r"|(?:check|verification|double-check|probe|überprüfung|vérification|comprobación|verificação|verifica|controle"
-    r"|sprawdzenie|проверка|验证|检验|验算|検算|確認|검산|확인)[\s*_:]*\Z|(?:это логично|это правдоподобно),? (?:потому что|так "
+    r"|sprawdzenie|проверка|验证|检验|验算|検算|確認|검산|확인)[\s*_:]*\Z"
+    r"|(?:это логично|это правдоподобно),? (?:потому что|так "
     r"как|ведь))(?:(?<=[,:])|(?![^\W\d_]))",
     re.IGNORECASE,
 )

@@ -81,10 +81,10 @@ _INTRO = lazy_pattern(
 _MINE = lazy_pattern(r"\b(?:i|me|my|you|your|he|she|they|his|her|their|key|hearsay|luck|guess\w*)\b", re.IGNORECASE)
 # "..., even though 8 looks right": what is conceded leaves the answer as it is, unless it is the writer's doubt.
 _CONCEDED = lazy_pattern(rf",?\s{CONCEDING}[^,.;¤]*", re.IGNORECASE)
-# "My decoy is", "The tempting value is": a clause that says what the box is.
+# "My decoy is", "My neighbour touches the wall at", "The tempting value is": says whose or what the box is.
 _CALLED = lazy_pattern(
-    r"\W*+(?:my|mein|meine|mon|ma|mi|meu|minha|il mio|la mia|мой|моя)\s(?:\w+\s){1,3}(?:is|was|are|ist|war|est|était|es"
-    r"|era|é|è)\W*$|.*\b(?:answers?|results?|solutions?|values?|numbers?)\s(?:is|was|are)\W*$",
+    r"\W*+(?:my|mein|meine|mon|ma|mi|meu|minha|il mio|la mia|мой|моя)\s(?:\w+\s){0,2}\w+|.*\b(?:answers?|results?"
+    r"|solutions?|values?|numbers?)\s(?:is|was|are)\W*$",
     re.IGNORECASE,
 )
 _NAMED = lazy_pattern(
