@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from verifiers.extract.asked import NOTHING, Asked, shared_with
 from verifiers.extract.asked_names import THAT_IS, without_denied_names
+from verifiers.extract.asked_nouns import is_formula, noun_value
 from verifiers.extract.asked_values import in_all, new_values, of_the_asked, only_new, only_one, outdone, the_wanted
 from verifiers.extract.claims import named
 from verifiers.extract.clauses import begins_clause, main_clause, objection, opposed, reason_of, reports, supposes
@@ -133,6 +134,31 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
             return opening
         if answered_first(text, sentences, language, wanted, asked):
             del sentences[1:]
+    found = _last_stated(text, sentences, (low, end), prompt, wanted, language, contrasts=contrasts)
+    if contrasts or not prompt:
+        return found
+    expression = noun_value(text, sentences[-1], wanted, language)
+    if expression is None or expression.span is None:
+        return found
+    if found is None or found.span is None:
+        return expression
+    inside = expression.span[0] <= found.span[0] and found.span[1] <= expression.span[1]
+    return expression if inside and is_formula(expression.said) else found
+
+
+def _last_stated(
+    text: str,
+    sentences: list[Span],
+    within: Span,
+    prompt: str,
+    wanted: Asked,
+    language: str,
+    *,
+    contrasts: bool,
+) -> Extraction | None:
+    """Returns the value that the last of the sentences states, read step by step, or None."""
+    low, end = within
+    asked = values_of_question(prompt[-2000:], language)
     *earlier, last = sentences
     question = question_words(prompt[-ASKED:])
     text = without_denied_names(without_asked_denials(text, last, question.denials), last, prompt)
