@@ -60,7 +60,7 @@ _UNCERTAIN = lazy_pattern(
 # "Q: A farmer has 12 cows ..."
 _NEXT_QUESTION = lazy_pattern(
     r"\n\s*[*#]{0,3}\s?(?:Q|Question|Problem|Exercise|Human|User|Instruction|Frage|Aufgabe|Pregunta|Problema|Domanda"
-    r"|Pergunta|Вопрос|Задача|问题|問題)[*]{0,2}\s?[:：]"
+    r"|Pergunta|Вопрос|Задача|问题|問題)(?:[*]{0,2}\s?[:：]|\s\d{1,3}[*]{0,2}\s?[.:：])"
 )
 _TAIL_OF_QUESTION = 200  # characters
 _TAIL = 20_000  # characters before the end in which anchors and the last maths are searched
@@ -170,8 +170,8 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
     if text[found.span[1] :].strip(" .*$\n"):
         later = unannounced(text, start, end)
         if prompt and later.source == "number":
-            closing = stated(text, start, end, prompt)
-            later = closing if closing is not None and closing.span is not None else later
+            last = stated(text, start, end, prompt)
+            later = last if last is not None and last.span is not None else later
         if later.span is not None and later.source != "whole" and later.span[0] > found.span[1]:
             offered = any(low <= later.span[0] < high for low, high in found.others)
             if offered and not CONCLUSION.search(text, found.span[1], later.span[0]):

@@ -261,3 +261,25 @@ def _another_day(text: str, sentence: Span, span: Span, prompt: str) -> bool:
     other = asked_day(text, (before, sentence[0]), (before, sentence[0]), prompt)
     named = other is not None and text[slice(*other)].lower() != text[slice(*span)].lower()
     return named and not WORD.search(text[sentence[0] : span[0]])
+
+
+_ASKS_WHICH = lazy_pattern(
+    r"(?<![^\W\d_])([^\W\d_]{6,})\s(?:or|oder|ou|o|или|czy|eller)\s(?:\w{2,5}\s)?([^\W\d_]{6,})\s*\?",
+    re.IGNORECASE,
+)
+_STEM = 6  # characters
+
+
+def alternative(text: str, sentence: Span, asked: str, language: str) -> Span | None:
+    """Returns the span of the verb with which a sentence answers "does it converge or diverge?", or None."""
+    choices = _ASKS_WHICH.search(asked)
+    if choices is None:
+        return None
+    stems = {word[:_STEM].lower() for word in choices.groups()}
+    (begin, end), _ = main_clause(text, sentence, language)
+    begin = max(begin, text.rfind(",", begin, end) + 1)
+    clause = text[begin:end]
+    said = [word for word in WORD.finditer(text, begin, end) if word[0][:_STEM].lower() in stems]
+    if len(said) != 1 or len(stems) < 2 or NOT.search(clause) or opposed(clause, language) or UNREAL.search(clause):
+        return None
+    return said[0].span()

@@ -134,9 +134,19 @@ def closing_form(text: str, sentence: Span, asked: str) -> tuple[int, Extraction
         if found is not None:
             said = " and ".join(found.groups()[1:])
             return found.start(), Extraction(found.span(1), "statement", said=said)
-    bound = (
-        (_BOUND.search(text, *sentence) or _BOUND_EAST.search(text, *sentence)) if _ASKS_BOUND.search(asked) else None
-    )
+    if not _ASKS_BOUND.search(asked):
+        return None
+    within = _WITHIN.search(text, *sentence)
+    if within is not None:
+        brackets = "()" if within["open"] else "[]"
+        said = f"{brackets[0]}{within['low']}, {within['high']}{brackets[1]}"
+        return within.start(), Extraction((within.start("low"), within.end("high")), "statement", said=said)
+    any_number = _ANY_NUMBER.search(text, *sentence)
+    if any_number is not None:
+        sign = ">=" if any_number["least"] else "<="
+        said = f"x {sign} {any_number['value']}"
+        return any_number.start(), Extraction(any_number.span("value"), "statement", said=said)
+    bound = _BOUND.search(text, *sentence) or _BOUND_EAST.search(text, *sentence)
     if bound is not None:
         sign = (">" if bound["greater"] else "<") + ("=" if bound["equal"] else "")
         said = f"{bound['name']} {sign} {bound['value']}"
@@ -144,7 +154,23 @@ def closing_form(text: str, sentence: Span, asked: str) -> tuple[int, Extraction
     return None
 
 
-_ASKS_BOUND = lazy_pattern(r"[<>≤≥]|\\(?:l|g)(?:e|eq|t)\b")
+_SIGNED = r"\$?(?P<{}>[-−]?\d{{1,9}}(?:[./]\d{{1,9}})?)\$?"
+_WITHIN = lazy_pattern(  # "all real numbers between -2 and 3, endpoints included"
+    rf"\b(?:between|zwischen|entre|tra|fra|tussen|między)\s{_SIGNED.format('low')}\s(?:and|und|et|y|e|en|i|a)"
+    rf"\s{_SIGNED.format('high')},?\s(?:\(?(?:both )?(?:ends?|end ?points?|bounds?|bornes|grenzen|extremos|estremi)\s"
+    r"(?:are |sont |están |sono )?(?:included|inclusive|incluses|eingeschlossen|incluidos|incluídos|inclusi|compresi"
+    r"|(?P<open>excluded|not included|exclues|non comprises|ausgeschlossen|excluidos|excluídos|esclusi))|inclusive)"
+    r"[\s.)!*]*$",
+    re.IGNORECASE,
+)
+_ANY_NUMBER = lazy_pattern(  # "any real number that is at least 4 works"
+    r"\b(?:any|every|all|each|jede|alle|tout|tous les|todo|todos los|todos os)\s(?:reell\w+ )?"
+    r"(?:real |réels?|reales|reais)?\s?(?:numbers?|values?|zahl(?:en)?|números?)?[^.,;\d]{0,24}?"
+    r"\b(?:(?P<least>at least|mindestens|au moins|al menos|pelo menos)|at most|höchstens|au plus|como máximo|no máximo)"
+    rf"\s{_SIGNED.format('value')}(?![\w./]*\d)[^\d]{{0,60}}$",
+    re.IGNORECASE,
+)
+_ASKS_BOUND = lazy_pattern(r"[<>≤≥]|\\(?:l|g)(?:e|eq|t)(?![a-z])")
 _BOUND = lazy_pattern(  # "x is greater than 4"
     r"(?<![\w'’^])(?P<name>[a-z])\$?\s(?:(?:is|be|ist|est|es|é|è|sia|must|muss|doit|debe|deve|has|to|être|ser|essere"
     r"|strictly|echt|strictement|estrictamente|estritamente|strettamente|должно|должен|быть|строго)\s){0,3}"

@@ -16,7 +16,7 @@ from verifiers.extract.asked import NOTHING, Asked, shared_with
 from verifiers.extract.asked_names import THAT_IS, without_denied_names
 from verifiers.extract.asked_nouns import is_formula, noun_value
 from verifiers.extract.asked_values import in_all, new_values, of_the_asked, only_new, only_one, outdone, the_wanted
-from verifiers.extract.claims import named
+from verifiers.extract.claims import alternative, named
 from verifiers.extract.clauses import begins_clause, main_clause, objection, opposed, reason_of, reports, supposes
 from verifiers.extract.closings import closing_form, closing_list, closing_share
 from verifiers.extract.conclusions import OPTION_LABEL, unsure
@@ -98,6 +98,7 @@ _AT = lazy_pattern(  # "at x = 1", "при x = 1"
 )
 _CLOSING_LETTER = lazy_pattern(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
 _LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
+_SOLUTIONS = lazy_pattern(r"\b(?:solutions?|lösungen|soluciones|soluções|soluzioni)\b", re.IGNORECASE)
 _CLAIM = lazy_pattern(r"\b(?:the|this) claim\b", re.IGNORECASE)
 _CONTRASTED = lazy_pattern(
     r"(?:(?:,|\s[(—–-]|[(—–])\s*(?:and |but |und |et |y |e |а )?(?:not(?: quite)?|nicht(?: ganz)?"
@@ -187,8 +188,10 @@ def _in_a_form(sentence: Sentence) -> Extraction | None:
     if TRUE_OR_FALSE.search(prompt[-ASKED:]):
         return _said_true(text, span) or NO_ANSWER
     form = closing_form(text, span, wanted.sentence)
-    if form is not None and not (opposed(text[span[0] : form[0]], language) or reports(part, wanted)):
-        return form[1]
+    if form is not None:
+        led = _SOLUTIONS.sub(" ", text[span[0] : form[0]])
+        if not (opposed(led, language) or reports(part, wanted)):
+            return form[1]
     listed = closing_share(text, span, language, wanted.sentence, fraction=wanted.fraction) or closing_list(
         text, span, language, wanted.sentence
     )
@@ -236,6 +239,9 @@ def _disowned(sentence: Sentence) -> Extraction | None:
 def _in_words(sentence: Sentence) -> Extraction | None:
     """Returns the answer that is no number: "infinitely many", "yes", a name."""
     text, prompt, part = sentence.text, sentence.prompt, sentence.part
+    verb = alternative(text, sentence.span, sentence.wanted.sentence, sentence.language)
+    if verb is not None:
+        return Extraction(verb, "statement")
     endless = INFINITELY_MANY.search(text, *sentence.span)
     if endless is not None and not NOT.search(part) and not unsure(part):
         return Extraction(endless.span(), "statement")

@@ -10,7 +10,7 @@ import re
 from verifiers.lazy_pattern import lazy_pattern
 
 NO_SOLUTION = (
-    r"there (?:(?:is|are) no|(?:is|are)n't any) (?:such )?(?:real |integer |rational )?(?:solutions?|pairs?|numbers?"
+    r"there (?:(?:is|are) no|(?:is|are)nt any) (?:such )?(?:real |integer |rational )?(?:solutions?|pairs?|numbers?"
     r"|values?|triples?|functions?|integers?|points?)(?: at all)?|no (?:real |integer )?solutions? exists?"
     r"|the (?:equation|system|inequality) has no (?:real |integer )?solutions?"
     r"|(?:es gibt )?keine (?:reelle )?losung(?:en)?|nicht losbar|(?:il n(?:y a|existe) )?(?:pas de|aucune) solutions?"

@@ -35,4 +35,5 @@ def _by_coordinate(items: Items, names: list[str]) -> Items:
 
 def _roots(names: list[str]) -> bool:
     """Returns whether the names number the solutions of one equation (x_1, x_2), whose order is free."""
-    return len({name.partition("_")[0] for name in names}) == 1 and names[0].partition("_")[0] in ("x", "z", "t")
+    letters = {name.partition("_")[0] for name in names}
+    return len(letters) == 1 and letters <= {"x", "z", "t", "lambda"}

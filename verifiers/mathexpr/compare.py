@@ -116,9 +116,12 @@ def _by_kind(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
 def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
     assert gold.node is not None
     match answer.kind:
-        case "scalar":
+        case "scalar" if answer.node is not None:
             reason = _scalars(gold, answer, policy, budget)
-            parts = _parts(answer.node) if reason == "different" and symbols(gold.node) else None
+            vectors = reason == "different" and (
+                symbols(gold.node) or (gold.node.op == "matrix" and answer.node.op != "matrix")
+            )
+            parts = _parts(answer.node) if vectors else None
             return reason if parts is None else _vector(gold, Answer("tuple", items=parts), policy, budget)
         case "list" if answer.comma is not None and (rational(gold.node) or Fraction(1)).denominator != 1:
             return _scalars(gold, answer.comma, policy, budget)

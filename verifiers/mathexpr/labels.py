@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from verifiers.mathexpr.nodes import Node, symbols, walk
 from verifiers.mathexpr.normal import normal
 
 _SET_SIGNS = frozenset({"union", "cap", "minus_set"})
 _MEASURES = frozenset({"max", "min", "sup", "inf", "deg", "dim"})
+
+
+def _inverse(node: Node) -> tuple[str, tuple[str, ...]] | None:
+    """Returns the name and the variable of "f^{-1}(x)", which is parsed as a product, or None."""
+    if node.op != "mul" or len(node.args) != 2 or node.args[1].op != "sym" or node.args[0].op != "pow":
+        return None
+    base, power = node.args[0].args
+    named = base.op == "sym" and base.value in ("f", "g", "h") and power == Node("num", (), Fraction(-1))
+    return (f"{base.value}^-1", (node.args[1].value,)) if named else None
 
 
 def name_of(node: Node) -> tuple[str, tuple[str, ...]]:
@@ -24,6 +35,9 @@ def name_of(node: Node) -> tuple[str, tuple[str, ...]]:
         first, second = node.args  # S(n) = ... is parsed as a product if S is no known function name
         if first.value.isupper() and second.value.islower() and len(second.value) == 1:
             return first.value, (second.value,)
+    inverse = _inverse(node)
+    if inverse:
+        return inverse
     segment = _segment(node)
     if segment:
         return segment, ()

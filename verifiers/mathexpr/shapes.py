@@ -96,7 +96,7 @@ def _unsigned(node: Node) -> Node:
 
 def _region(node: Node) -> Answer:
     try:
-        inside = _integers(node) if node.op == "builder" else None
+        inside = (_integers(node) or _over_integers(node)) if node.op == "builder" else None
         if inside is not None:
             return inside
         if node.op in ("union", "cap", "minus_set") and all(arg.op == "sym" for arg in node.args):
@@ -105,6 +105,17 @@ def _region(node: Node) -> Answer:
     except regions.Unsolved:
         return Answer("relation", node)
     return Answer("region", pieces=pieces, brackets="interval")
+
+
+def _over_integers(node: Node) -> Answer | None:
+    """Returns {(4k + 1) pi/4 : k in Z} as its expression, in which k stands for any integer; else None."""
+    head, *conditions = node.args
+    if head.op == "chain" or len(conditions) != 1 or conditions[0].op != "chain" or conditions[0].value != ("in",):
+        return None
+    index, over = conditions[0].args
+    if index.op != "sym" or over != Node("const", (), "Z") or index.value not in symbols(head):
+        return None
+    return changed(shaped(head), bound=(index.value,), condition="integer")
 
 
 def _integers(node: Node) -> Answer | None:

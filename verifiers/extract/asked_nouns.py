@@ -1,0 +1,82 @@
+"""Finds the expression that a sentence gives for what the question names: "So the period is π.", "The roots are ...".
+
+Numbers with their units are found elsewhere. Here the value is whatever stands between the verb and the end of the
+sentence, such as an interval, an equation or a list of roots; the verifier has to be able to read all of it.
+"""
+
+from __future__ import annotations
+
+from verifiers.extract.asked import Asked
+from verifiers.extract.clauses import opposed, reports, supposes
+from verifiers.extract.spans import Extraction, Span
+from verifiers.extract.statement_words import UNREAL
+from verifiers.extract.turns import CORRECTION
+from verifiers.lazy_pattern import lazy_pattern
+
+_LONGEST = 80  # characters of a value
+_MOST_WORDS = 4  # of two letters or more, in a value
+_IS = lazy_pattern(
+    r"(?<![^\W\d_])(?P<noun>[^\W\d_]{3,})(?P<of>\s(?:of|for|to|with|von|des|der|für|de|du|del|da|do|di|della)\s"
+    r"[^.,;:=]{1,60}?|\s(?:we(?:['’]re| are) looking for|we (?:want|need|seek)|asked for|in question))?\s"
+    r"(?P<is>is|are|was|were|equals?|becomes?|comes out (?:to|as|at)|turns out to be|works out to"
+    r"|must be|has to be|ist|sind|beträgt|lautet|lauten|wird|est|sont|vaut|valent|es|son|vale|valen|é|são|valem|è|sono"
+    r"|valgono|jest|są|wynosi|равен|равна|равно|равны|составляет|это|—|–|:)\s(?:(?:therefore|thus|then|also|exactly"
+    r"|simply|just|indeed|given by|equal to|also|somit|genau|donc|alors|exactement|entonces|por tanto|portanto"
+    r"|quindi)\s)?",
+)
+_ANSWERS = frozenset(
+    "answe resul solut root roots value integ deriv limit antid lösun ergeb antwo werte nulls resul répon racin valeu"
+    " soluc respu valor raíce respo soluç soluz rispo risul radic корни ответ решен значе".split()
+)
+_NOT_ITS_OWN = lazy_pattern(
+    r"\b(?:of|for|von|des|der|de|du|del|da|do|di|della)\s(?:(?:the|la|le|el|il|a|o|los|las)\s)?$"
+)
+_MEMBER = lazy_pattern(r"(?<![\w\\])[a-z]\s?∈\s?(\{[^{}]{1,80}\}|[\[(\]][^()\[\]]{1,80}[\])\[])[.\s*]*$")
+_WORDS = lazy_pattern(r"[^\W\d_]{2,}")
+_MATHS = lazy_pattern(r"[-−+*/^=<>≤≥√π∞²³(\[{|]|(?<![^\W\d_])[A-Za-z](?![^\W\d_])|\binfinity\b|\b(?:negative|minus) ")
+_AND = lazy_pattern(r"(?<=[\w)\]√π²³])\s(?:and|und|et|y|e|и|och|en)\s(?=[-−(\[\w√π])")
+# An aside that ends the sentence: "(-2, 5], open on the left".
+_ASIDE = lazy_pattern(
+    r",\s(?=(?:open|closed|with|where|for|or (?:about|roughly|approximately)|so|since|because|as|which)\b)"
+)
+_IN_BRACKETS = lazy_pattern(r"\s\([^\W\d_]{2,}(?:\s[^\W\d_]{2,}){0,2}\)")  # "x = 2 (vertical)"
+
+
+def noun_value(text: str, span: Span, wanted: Asked, language: str) -> Extraction | None:
+    """Returns what the sentence at `span` says that the thing in question is, if it is not a plain number, or None."""
+    part = text[slice(*span)]
+    member = _MEMBER.search(part)
+    if member is not None and not (opposed(part, language) or reports(part, wanted) or supposes(part)):
+        return Extraction((span[0] + member.start(1), span[0] + member.end(1)), "statement", said=member[1])
+    asked = _ANSWERS | {word[:5].lower() for word in _WORDS.findall(wanted.sentence) if len(word) > 2}
+    found = None
+    for match in _IS.finditer(part):
+        if match["noun"][:5].lower() in asked and not _NOT_ITS_OWN.search(part[: match.start()]):
+            found = match
+    if found is None:
+        return None
+    said = part[found.end() :].rstrip(" .!*_\n")
+    aside = _ASIDE.search(said)
+    rest = said[aside.start() :] if aside else ""
+    said = _IN_BRACKETS.sub("", said[: aside.start()] if aside else said)
+    led = part[: found.end()]
+    if not said or len(said) > _LONGEST or len(_WORDS.findall(said)) > _MOST_WORDS or _MATHS.search(said) is None:
+        return None
+    doubted = (
+        opposed(clause, language) or reports(clause, wanted) or UNREAL.search(clause)
+        for clause in (led, rest)
+        if clause
+    )
+    if any(doubted) or supposes(part) or CORRECTION.search(part) or "?" in part or ". " in said:
+        return None
+    start = span[0] + found.end()
+    return Extraction((start, start + len(said)), "statement", said=_AND.sub(", ", said))
+
+
+def is_formula(said: str) -> bool:
+    """Returns whether a value is more than a number with its unit and contains no words."""
+    return _WORDS.search(_FUNCTIONS.sub(" ", said)) is None and _OPERATES.search(said) is not None
+
+
+_FUNCTIONS = lazy_pattern(r"(?:sin|cos|tan|ln|log|exp|sqrt|arctan|arcsin|arccos)(?![A-Za-z])")
+_OPERATES = lazy_pattern(r"[=<>≤≥\[({|√π∞^²³]|[\w)]\s?[-−+*/·]\s?[\w(]|,\s")
