@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from verifiers.extract.joined_quantities import Quantity, unit_name
 from verifiers.lazy_pattern import lazy_pattern
+from verifiers.units.words import PERCENT
 
 _SCALE = lazy_pattern(
     r"\s(?:(?P<x12>dozens?|dutzend|douzaines?|docenas?|dúzias?|dozzine?|dozijn|dussin|tuzin\w*|дюжин\w*)"
@@ -17,6 +18,7 @@ _SCALE = lazy_pattern(
     r"|milyar))(?![^\W\d_])",
     re.IGNORECASE,
 )
+_IN_PERCENT = lazy_pattern(rf"\s?{PERCENT}", re.IGNORECASE)
 _BELOW_ZERO = lazy_pattern(
     r"\s?(?:(?:°\s?[CF]?|degrees?(?: celsius| fahrenheit)?|grad(?: celsius)?|degrés?(?: celsius)?|grados?|graus?|gradi"
     r"|graden|grader|stopni\w*|градус\w*)\s)?(?:below (?:zero|0)|unter (?:null|0)|(?:sous|en dessous de) (?:zéro|0)"
@@ -34,9 +36,14 @@ def with_scale(text: str, quantity: Quantity, end: int) -> Quantity:
     if scale is not None and scale.lastgroup is not None and "\\text" not in quantity.said:
         value = quantity.value * int(scale.lastgroup[1:])
         unit = unit_name(text, scale.end())
-        number = str(value) if value.denominator == 1 else f"{float(value):f}"
+        number = _decimal(value)
         said = f"\\${number}" if "$" in text[low:high] else f"{number}\\text{{ {unit}}}" if unit else number
         return replace(quantity, span=(low, scale.end()), value=value, key=value, said=said)
+    percent = None if "cent" in quantity.said else _IN_PERCENT.match(text, high, end)
+    if percent is None and text.endswith("yüzde ", 0, low):
+        return replace(quantity, said=f"{_decimal(quantity.value)}\\%")
+    if percent is not None:
+        return replace(quantity, span=(low, percent.end()), said=f"{_decimal(quantity.value)}\\%")
     below = _BELOW_ZERO.match(text, high, end) or _BELOW_ZERO.match(text, low + _digits(text[low:high]), end)
     if below is not None and quantity.value > 0:
         value = Fraction(-quantity.value)
@@ -51,6 +58,12 @@ def in_units_of(asked: str, text: str, quantity: Quantity) -> str:
         return quantity.said
     name = scale[0].split()[0].lower()
     return str(quantity.value / int(scale.lastgroup[1:])) if name[:5] in asked.lower() else quantity.said
+
+
+def _decimal(value: Fraction) -> str:
+    """Returns a value as a decimal, or as a fraction if no short decimal has it."""
+    decimal = f"{float(value):.6f}".rstrip("0").rstrip(".")
+    return decimal if Fraction(decimal) == value else str(value)
 
 
 def _digits(said: str) -> int:

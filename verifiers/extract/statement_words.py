@@ -9,7 +9,7 @@ from verifiers.lazy_pattern import lazy_pattern
 
 # Begins with a single character class, so that the search skips to it.
 STOP = lazy_pattern(
-    r"[.!?。！？؟।\n](?:(?<=[.!?])(?<![.!?\s][A-Za-z].)(?<!\bMr.)(?<!\bMrs.)(?<!\bDr.)(?<!\bSt.)"
+    r"[.!?。！？؟।\n](?:(?<=[.!?])(?:(?<![.!?\s][A-Za-z].)|(?<=\d [a-z].))(?<!\bMr.)(?<!\bMrs.)(?<!\bDr.)(?<!\bSt.)"
     r"(?!(?<=\d kr\.|\d zł\.)\s[a-zà-žа-я])(?!(?<=\d Std\.)\s[a-zà-ž])"
     r"(?!(?<=\d\.) (?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)[.!?]*"
     r"(?=[*_`)\]\"”»']*(?:\s|$))[*_`)\]\"”»']*|(?<=[。！？؟।])[。！？؟।]*[」）)]*|(?<=\n))"

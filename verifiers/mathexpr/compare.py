@@ -35,10 +35,10 @@ from verifiers.mathexpr.relations import (
 )
 from verifiers.mathexpr.vectors import components
 from verifiers.units.reading import AMBIGUOUS, CELSIUS, DEGREE, FAHRENHEIT, KELVIN, RADIAN, Unit, lookup
+from verifiers.units.words import PERCENT
 
 _PERCENT = lazy_pattern(
-    r"%|percent|per cent|prozent|pour ?cent|por ciento|por cento|процент|porcentaje|porcentagem|percentuale|百分"
-    r"|パーセント|퍼센트|المئة|المائة",
+    rf"%|{PERCENT}|percentage|porcentaje|porcentagem|percentuale|yüzde|百分|نسبة",
     re.I,
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from verifiers.lazy_pattern import lazy_pattern
+from verifiers.units.words import PERCENT
 
 # -- words directly after a number; the keys are the English words that the reader of units knows
 _AFTER = {
@@ -17,14 +18,12 @@ _AFTER = {
     "billion": "Milliarde Milliarden milliard milliards bilhão bilhões miliardo miliardi Mrd"
     " миллиард миллиарда миллиардов млрд مليار مليارات",
     "dozen": "Dutzend docena docenas dúzia dúzias douzaine douzaines dozzina dozzine дюжина дюжины дюжин",
-    "%": "Prozent процент процента процентов パーセント 퍼센트 بالمئة بالمائة प्रतिशत",
 }
 _ENGLISH = {word.casefold(): english for english, words in _AFTER.items() for word in words.split()}
 _UNSPACED = [word for word in _ENGLISH if "\u3000" <= word[0] <= "\ud7ff"]
 _SPACED = sorted((word for word in _ENGLISH if word not in _UNSPACED), key=len, reverse=True)
-_PERCENT = r"per cent|pct|pour ?cent|por ciento|por cento|per cento|في المئة|في المائة"
 _WORD = lazy_pattern(
-    rf"(?<=\d)\s*(?P<text>\\text\s*\{{\s*)?(?:(?P<percent>{_PERCENT})|(?P<word>{'|'.join(_SPACED)}))(?![^\W_])\.?",
+    rf"(?<=\d)\s*(?P<text>\\text\s*\{{\s*)?(?:(?P<percent>{PERCENT})|(?P<word>{'|'.join(_SPACED)}))(?![^\W_])\.?",
     re.IGNORECASE,
 )
 _CHARS = rf"(?:{'|'.join(_UNSPACED)})(?!分|[克米瓦卡焦帕])"  # 千克 is a kilogram
@@ -38,7 +37,7 @@ _PER_HUNDRED = lazy_pattern(r"百分之\s*(\d+(?:\.\d+)?)")
 _FRACTION = lazy_pattern(r"(\d{1,9})\s*(?:分之|分の|분의)\s*(\d{1,9})")
 
 # An ASCII text without any of these words is returned unchanged.
-ASCII_WORDS = frozenset({*_ENGLISH, "per", "pct", "pour", "pourcent", "por", "menos", "moins", "meno"})
+ASCII_WORDS = frozenset({*_ENGLISH, *"per pct pour pourcent por prozent procent persen v menos moins meno".split()})
 
 
 def in_english(text: str) -> str:

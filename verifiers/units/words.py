@@ -12,6 +12,14 @@ from verifiers.lazy_pattern import lazy_pattern
 from verifiers.marks import LETTER
 from verifiers.units.reading import DEGREE, Unit, is_unit, lookup
 
+# "percent" in other languages, behind a number.
+PERCENT = (
+    r"(?:per ?cento?|pct|prozent|v\.\s?h\.|pour ?cent|por ?ciento|por ?cento|procent[a-zůy]{0,3}|процент[а-я]{0,2}"
+    r"|відсот[а-яі]{1,3}"
+    r"|phần trăm|persen|százalék|τοις εκατό|パーセント|퍼센트|في المئة|في المائة|بالمئة|بالمائة|प्रतिशत)(?![^\W\d_])"
+)
+
+
 _NAME = rf"[^\W\d_]{LETTER}*"
 _EAST = r"(?:キロ|センチ|ミリ)?メートル|千米|公里|[厘毫分]?米|公分|(?:킬로|센티|밀리)?미터|[kcm]?m"
 _BEFORE = {  # words before the unit
