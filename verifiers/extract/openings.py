@@ -13,7 +13,7 @@ from verifiers.extract.conclusions import unsure
 from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.quantities import quantities
 from verifiers.extract.spans import Extraction, Span
-from verifiers.extract.statement_words import BY_DOING, FRAMES, OPPOSED, SO, UNREAL, WORD
+from verifiers.extract.statement_words import FRAMES, OPPOSED, SO, UNREAL, WORD
 from verifiers.extract.turns import CORRECTION
 from verifiers.lazy_pattern import lazy_pattern
 
@@ -32,6 +32,7 @@ _POINTS_BACK = lazy_pattern(  # "9. That is the number that ran away."
     r"|那|これ|それ",
     re.IGNORECASE,
 )
+_DOING = lazy_pattern(r"\W*+[A-Z][a-z]{2,}ing\s")  # "Multiplying the three edges gives the volume."
 _LISTS = lazy_pattern(r"\d{1,9}\.")
 
 
@@ -79,7 +80,7 @@ def answered_first(text: str, sentences: list[Span], language: str, wanted: Aske
     first, *others = (text[slice(*span)] for span in sentences)
     given = {quantity.key for quantity in asked}
     values = [q for q in quantities(text, *sentences[0], language) if not q.article and q.key not in given]
-    if len({value.key for value in values}) != 1 or says_other(text, wanted, values[0]) or BY_DOING.match(first):
+    if len({value.key for value in values}) != 1 or says_other(text, wanted, values[0]) or _DOING.match(first):
         return False
     rest = text[sentences[1][0] : sentences[-1][1]]
     topics = shared_with(wanted.sentence, first)
