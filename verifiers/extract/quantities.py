@@ -22,6 +22,7 @@ from verifiers.extract.numerals import (
 )
 from verifiers.extract.scaled import with_scale
 from verifiers.extract.spoken import half_of_day, spoken_times
+from verifiers.extract.worded import worded
 from verifiers.lazy_pattern import lazy_pattern
 from verifiers.units.words import goes_on, respelled, speed_at, unit_end
 
@@ -60,6 +61,7 @@ ROOT = lazy_pattern(  # "2√3", "36π", "4π/3"
     r"(?:√(?:\d{1,9}|\([\d+−/-]{1,20}\))|(?:(?<=\d)\s?π|π(?=\s?/))(?:\s?/\s?\d{1,9})?)"
     r"(?![\w^/(²³])(?!\s?[-+−·×*]\s?[\w(√])"
 )
+_IN_WORDS = lazy_pattern(r" power| root of | or minus ", re.IGNORECASE)
 _CLOCK = lazy_pattern(
     r"(?<![\d:.])(?:(?:午前|午後|上午|下午|早上|晚上|凌晨|오전|오후)\s?)?\d{1,2}\s?(?:[時时시](?![間间간])"
     r"|[点點](?=\d{1,2}分|[半钟整]))"
@@ -100,6 +102,8 @@ def quantities(text: str, start: int, end: int, language: str) -> tuple[Quantity
     east = language in ("zh", "ja", "ko")
     shares = [*_shares(text, start, end), *_spelled(_CLOCK, "time", text, start, end)] if east else []
     roots = _spelled(ROOT, "formula", text, start, end) if "√" in text or "π" in text else []
+    if language == "en" and _IN_WORDS.search(text, start, end):
+        roots += worded(text, start, end)
     in_digits = [_in_digits(match) for match in _IN_DIGITS.finditer(text, start, end)]
     spoken = [
         Quantity(span, kind, None, said if kind == "time" else Fraction(said.split()[0]), said)
