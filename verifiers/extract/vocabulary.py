@@ -323,7 +323,7 @@ HARMLESS = Gated(
     r"|answer)\b)|(?:we (?:are|were)|we're) looking for"
     r"|the key (?:step|idea|point|insight|observation)|ou encore(?= §)"
     r"|(?:that['’]s|that is|which is|i\.? ?e|or)\W{0,2} (?:about|roughly|approximately|around|nearly) §"
-    r"|§(?:,? (?:and )?§)* (?:are|were) (?:all |both )?(?:wrong|incorrect|mistakes|errors|traps)"
+    r"|(?<!¤ and )(?<!¤, )(?<!¤ )§(?:,? (?:and )?§)* (?:are|were) (?:all |both )?(?:wrong|incorrect|mistakes|errors|traps)"
     r"|if (?:we|you|one) (?:had )?(?:forgot|forgotten|ignored|omitted|overlooked)[^¤.]*"
     r"|ich hoffe,? (?:das|es|dies) \w+(?: (?:klar|richtig|verständlich|weiter))?"
     r"|any questions|as a result|(?:also )?(?:be )?seen \w+ally"
