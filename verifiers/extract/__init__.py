@@ -62,6 +62,7 @@ _NEXT_QUESTION = lazy_pattern(
     r"\n\s*[*#]{0,3}\s?(?:Q|Question|Problem|Exercise|Human|User|Instruction|Frage|Aufgabe|Pregunta|Problema|Domanda"
     r"|Pergunta|Вопрос|Задача|问题|問題)(?:[*]{0,2}\s?[:：]|\s\d{1,3}[*]{0,2}\s?[.:：])"
 )
+_DIGITS = lazy_pattern(r"\d+")
 _TAIL_OF_QUESTION = 200  # characters
 _TAIL = 20_000  # characters before the end in which anchors and the last maths are searched
 
@@ -122,7 +123,9 @@ def _before_next_question(text: str, start: int, prompt: str | None) -> Extracti
     if following is None:
         return None
     asked = WORD.findall(text, following.end(), following.end() + _TAIL_OF_QUESTION)
-    if prompt is not None and len(set(asked).intersection(WORD.findall(prompt))) * 2 > len(set(asked)):
+    line = text[following.end() : following.end() + _TAIL_OF_QUESTION].partition("\n")[0]
+    repeats = prompt is not None and len(set(asked).intersection(WORD.findall(prompt))) * 2 > len(set(asked))
+    if repeats and set(_DIGITS.findall(line)) <= set(_DIGITS.findall(prompt or "")):
         return None  # the question itself, repeated
     found = find(text[: following.start()], prompt=prompt)
     return found if found.span is not None and (prompt or found.source in ("box", "hashes", "anchor")) else None

@@ -16,6 +16,7 @@ from verifiers.extract.quantities import ROOT
 from verifiers.extract.sentences import BEFORE_AND, MATHS, NUMBER, last_sentence, sentence_ends, sentence_start
 from verifiers.extract.spans import Extraction, Span
 from verifiers.lazy_pattern import lazy_pattern
+from verifiers.units.words import PERCENT
 
 _WORD_OR_HASH = lazy_pattern(r"\w+|#")
 _MOST_LEADING = 6  # words: "divided by the number"
@@ -43,6 +44,9 @@ _UNSURE = Gated(
     r"|sarebbe(?:ro)?|erste[rn]? (?:gedanke|idee)|première idée|primera idea"
     r"|nicht|kein\w*|vielleicht|oder|pas|ne|peut-être|ou|désolé|quiz[áa]s?|tal vez|lo siento|não|talvez"
     r"|desculp\w+|non|forse|niet|misschien|nie|może|değil|belki|không|tidak|bukan)\b"
+    r"|\b(?:tai|joko|ehkä|en (?:ole varma|tiedä)|vagy|talán|sau|poate|eller|måske|kanskje|kanske|nebo|buď|možná|lub"
+    r"|albo"
+    r"|ili|možda|arba|veya|ya da|hoặc|atau)\b|(?<!\w)(?:ή|ίσως|או|אולי|или|може би)(?!\w)|หรือ"
     r"|(?<![^\W\d_])(?:не|нет|или|возможно|может|ليس|لا|لست|ربما|أو)(?![^\W\d_])|[?？؟]|(?<![^\W\d_])no (?:es"
     r"|puedo|sé|se|lo|son)(?![^\W\d_])"
     r"|不(?:会|會|知|能|是|对|對|确|確|行|满足|滿足|符合|成立)|満たさ|没(?:有?办法|法|有答案)|沒(?:有?辦法|法)"
@@ -148,6 +152,7 @@ def _not_after(words: str) -> str:
 
 
 # Words after which a number is not the value of a sentence: "step 7", "the square of 7", "in 7 minutes".
+_IN_PERCENT = lazy_pattern(rf"(?:%|{PERCENT})$", re.IGNORECASE)
 _ARGUMENT = Gated(
     r"(?:\b(?<!each )(?<!every )(?:problem|question|exercise|step|part|page|chapter|section|figure|table"
     r"|example|case|equation"
@@ -168,7 +173,8 @@ _ARGUMENT = Gated(
     r"|against|near|beyond|plus|minus|times|divided by|multiplied by|square|cube|root|twice|double|half|nor"
     r"|not|no|without|except|but|on|(?<!is )(?<!are )(?<!lies )"
     r"(?<!stands )(?<!travels )(?<!moves )(?<!drives )(?<!flies )at|by|using|where|when|if|let|try|case"
-    r"|von|vom|mit|nach|vor|bei|für|als|(?<!est )(?<!es )(?<!\bé )(?<!sont )(?<!son )(?<!donc )de|del|d['’]|du|des"
+    r"|von|vom|mit|nach|vor|bei|für|als|(?<!est )(?<!es )(?<!\bé )(?<!sont )(?<!son )(?<!donc )de"
+    r"|(?<!\bes )(?<!\bé )del|d['’]|du|des"
     r"|carré|cube|racine|avec|après|par|con|por|después de|(?<!è )di|da|do|van|na|после|через|из|от|до|чем"
     r"|для|на|с|в|квадрат|без)"
     r"|(?<![存现現所實实])在|见|見|百分之|минус|负|負|マイナス|마이너스|음수|سالب|ناقص|menos|moins|meno|من|بعد"
@@ -464,7 +470,7 @@ def altered(
     `named`: the word after it is what the question asks for, such as "times" or "more".
     """
     before, after = text[sentence[0] : span[0]], text[span[1] : sentence[1]]
-    by_percent = text[span[1] - 1] == "%" and _INCREASED.search(before[-40:])
+    by_percent = _IN_PERCENT.search(text, *span) is not None and _INCREASED.search(before[-40:])
     return bool(
         (_leads_on(before[-_ARGUMENTS:]) and not by_percent and not placed)
         or _BOUND.search(before[-40:])

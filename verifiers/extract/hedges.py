@@ -82,11 +82,14 @@ RESTATEMENT = lazy_pattern(
     r"(?<![\s,;])[\s,;]*+(?:\\text\w*+\{\s*+)?[(,]?\s*+(?:\bor,? equivalently|\bor in other words|\bequivalently"
     r"|\bin other words|\bthat is(?: to say)?|\bi\.\s?e\."
     r"|\bwhich (?:is|equals)(?: (?:also|equal to|the same as))?|\bor simply|\bor just|\balso written(?: as)?"
-    r"|\bd\.\s?h\.|\bc['’]est-à-dire|\bes decir|\bou seja|\bcioè|то есть|即|也就是|すなわち|즉)"
+    r"|\bd\.\s?h\.|\bc['’]est-à-dire|\bes decir|\bou seja|\bcioè|\bsoit(?=\s[$\d])|\bdas heißt|\bo sea|\bossia"
+    r"|\bczyli|\bdat is|то есть|即|也就是|すなわち|즉)"
     r"[\s,:]*\}?\s*",
     re.IGNORECASE,
 )
-_RESTATING = frozenset("equivalently other that i which simply just also d c es ou".split())  # as in _HEDGING
+_RESTATING = frozenset(
+    "equivalently other that i which simply just also d c es ou soit das o ossia czyli dat".split()
+)  # as in _HEDGING
 OR_VALUE = lazy_pattern(r"(?<=\$),?\s+or\s+(?=\$)|(?<=[$%\d]),\s+or\s+(?=[$\d])")
 _GLOSS = lazy_pattern(r"([^()]+?)\s+\(\s*([^()]+?)\s*\)")
 _NUMBER_WORDS = lazy_pattern(r"[A-Za-z]{3,}(?:[ -][A-Za-z]{3,})*")

@@ -15,7 +15,7 @@ from verifiers.lazy_pattern import lazy_pattern
 
 _NAMES = lazy_pattern(r"\(\s*([a-z])\s*,\s*([a-z])(?:\s*,\s*([a-z]))?\s*\)")
 _MOST_BEFORE = 4  # sentences in which the values stand
-_VALUE = r"(?P<value>(?:(?P<minus>minus|negative|moins|menos|meno|минус)\s|[-−])?\s?\d{1,9}(?:[./]\d{1,9})?)"
+_VALUE = r"(?P<value>(?:(?P<minus>minus|negative|moins|menos|meno|минус)\s{1,12}|[-−])?\s{0,8}\d{1,9}(?:[./]\d{1,9})?)"
 
 
 def named_values(text: str, sentences: Sequence[Span], asked: str, language: str) -> Extraction | None:
@@ -56,6 +56,6 @@ def _given(name: str) -> re.Pattern[str]:
         rf"(?<![\w'’^\\/*·+−-])(?<![-+−*/·=] )(?P<name>{name})\$?\s?(?:=|(?:must be|has to be|is equal to|equals|is"
         r"|ist|est égale? à|vaut|est|es igual a|es|é igual a|é|è uguale a|è|wynosi|равен|равна|равно)(?!\w)|等于"
         r"|等於|[는은は])"
-        rf"\s?\$?{_VALUE}\$?(?![A-Za-z0-9_(^]|[.,/]\d|\s?[-+−*/·=×÷])",
+        rf"\s{{0,8}}\$?{_VALUE}\$?(?![A-Za-z0-9_(^]|[.,/]\d|\s?[-+−*/·=×÷])",
         re.IGNORECASE if name.isupper() else 0,
     )

@@ -185,7 +185,11 @@ LEADS = lazy_pattern(
 NONE_LEFT = lazy_pattern(
     r",?\s*(?:with|and) (?:none|nothing|no \w+|0) (?:is |are )?(?:left|remain(?:s|ing)|spare|else|more)(?: over)?\b"
     r"|,?\s*ohne Rest\b|,?\s*sans reste\b"
-    r"|,?\s*sin (?:que sobre nada|resto)\b|,?\s*senza resto\b",
+    r"|,?\s*(?:sin (?:que sobre nada|resto)|y no sobran? (?:ning[úu]n[oa]?|nada)|e não sobra(?:m)? (?:nenhum\w*"
+    r"|nada))\b"
+    r"|,?\s*(?:senza resto|e non (?:ne )?avanza(?:no)? (?:nessun\w*|niente|nulla)|et il n['’]en reste (?:aucun\w*"
+    r"|plus))\b"
+    r"|,?\s*und (?:es bleibt )?(?:keine[rs]?|nichts) (?:bleibt )?übrig\b",
     re.IGNORECASE,
 )
 # A question that asks for a difference or a change.

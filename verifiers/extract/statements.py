@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from verifiers.extract.asked import NOTHING, Asked, shared_with
 from verifiers.extract.asked_names import THAT_IS, without_denied_names
@@ -26,7 +27,7 @@ from verifiers.extract.last_sentences import closing
 from verifiers.extract.named_values import named_values
 from verifiers.extract.openings import answered_first, opening_answer
 from verifiers.extract.operands import result_of
-from verifiers.extract.quantities import quantities
+from verifiers.extract.quantities import in_digits, quantities
 from verifiers.extract.scaled import in_units_of
 from verifiers.extract.sentences import BEFORE_AND
 from verifiers.extract.spans import Extraction, Span
@@ -98,6 +99,16 @@ _AT = lazy_pattern(  # "at x = 1", "при x = 1"
 )
 _CLOSING_LETTER = lazy_pattern(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
 _LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
+# "7/12, which can't be reduced any further", "0.25, or 25 percent": what follows the value only says it again.
+_AGAIN = lazy_pattern(
+    r"(?P<kept>\d)(?:,|\s[—–-])\s?(?:which|and (?:it|this|that)|a fraction that) (?:can(?:['’]t|not|no longer)"
+    r"|does(?:n['’]t| not)|is)"
+    r" (?:be )?(?:reduced?|simplif(?:y|ied)|irreducible|in (?:lowest|simplest))[^.!?]*"
+    r"|(?<![\d.,/])(?P<value>\d?\.\d{1,6}),? (?:or|that is,?|i\.e\.,?"
+    r"|which is) (?P<percent>\d{1,3}(?:\.\d{1,4})?)\s?(?:%|per ?cent)"
+    r"(?![\w%])",
+    re.IGNORECASE,
+)
 _SOLUTIONS = lazy_pattern(r"\b(?:solutions?|lösungen|soluciones|soluções|soluzioni)\b", re.IGNORECASE)
 _CLAIM = lazy_pattern(r"\b(?:the|this) claim\b", re.IGNORECASE)
 _CONTRASTED = lazy_pattern(
@@ -127,7 +138,7 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
         return None
     asked = values_of_question(prompt[-2000:], language)
     if prompt:
-        pair = named_values(text, sentences, wanted.sentence, language)
+        pair = named_values(in_digits(text, sentences[0][0], end, language), sentences, wanted.sentence, language)
         if pair is not None:
             return pair
         opening = opening_answer(text, sentences, language, asked, prompt)
@@ -270,10 +281,18 @@ def _narrowed(sentence: Sentence) -> Extraction | None:
     if aside is not None:
         sentence.denied |= {quantity.key for quantity in quantities(text, aside, sentence.span[1], language)}
         sentence.span = (sentence.span[0], aside)
+    again = _AGAIN.search(text, *sentence.span)
+    if again is not None and (again["value"] is None or _is_percent(again)):
+        sentence.span = (sentence.span[0], again.start() + len(again["kept"] or again["value"]))
     nearly = NEARLY.search(text, *sentence.span)
     if nearly:
         sentence.span = (sentence.span[0], nearly.start())
     return None
+
+
+def _is_percent(again: re.Match[str]) -> bool:
+    """Returns whether "0.25, or 25 percent" gives the same value twice."""
+    return Fraction(again["value"]) * 100 == Fraction(again["percent"])
 
 
 def _in_the_main_clause(sentence: Sentence) -> Extraction | None:

@@ -135,7 +135,7 @@ _OPEN = lazy_pattern(
     r"\b(?:made (?:it|this|that) up|used to (?:be|equal)|supposed to (?:be|equal)|so far|up to (?:now|here"
     r"|this point)|for now|as of"
     r"|to date|at this point|at the moment|(?:he"
-    r"|she|they|you|my (?!final|last|own)\w+) (?:get|got|gets"
+    r"|she|they|you|my (?!final|last|own|only|single|real|definitive)\w+) (?:get|got|gets"
     r"|find|finds|found|obtains?|obtained|compute[sd]?|answer(?:s|ed)?|calculate[sd]?|wrote|chose|picked"
     r"|put)(?= [§¤(]|\W*$)"
     r"|\w+['’]s (?:own )?(?:answer|guess|solution|response|reply|choice|pick|result)(?! (?:set|curve))"
