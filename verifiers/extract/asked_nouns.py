@@ -16,13 +16,13 @@ from verifiers.lazy_pattern import lazy_pattern
 _LONGEST = 80  # characters of a value
 _MOST_WORDS = 4  # of two letters or more, in a value
 _IS = lazy_pattern(
-    r"(?<![^\W\d_])(?P<noun>[^\W\d_]{3,})(?P<of>\s(?:of|for|to|with|von|des|der|für|de|du|del|da|do|di|della)\s"
+    r"(?<![^\W\d_])(?P<noun>[^\W\d_]{3,})(?:\s[A-Z]{1,3})?(?P<of>\s(?:of|for|to|with|von|des|der|für|de|du|del|da|do|di|della)\s"
     r"[^.,;:=]{1,60}?|\s(?:we(?:['’]re| are) looking for|we (?:want|need|seek)|asked for|in question))?\s"
     r"(?P<is>is|are|was|were|equals?|becomes?|comes out (?:to|as|at)|turns out to be|works out to"
     r"|must be|has to be|ist|sind|beträgt|lautet|lauten|wird|est|sont|vaut|valent|es|son|vale|valen|é|são|valem|è|sono"
-    r"|valgono|jest|są|wynosi|равен|равна|равно|равны|составляет|это|—|–|:)\s(?:(?:therefore|thus|then|also|exactly"
+    r"|valgono|jest|są|sunt|este|wynosi|равен|равна|равно|равны|составляет|это|—|–|:)\s(?:(?:therefore|thus|then|also|exactly"
     r"|simply|just|indeed|given by|equal to|also|somit|genau|donc|alors|exactement|entonces|por tanto|portanto"
-    r"|quindi)\s)?",
+    r"|quindi)\s)?(?:(?:the numbers|die zahlen|les nombres|los números|os números|i numeri|числа|liczby|numerele)\s)?",
 )
 _ANSWERS = frozenset(
     "answe resul solut root roots value integ deriv limit antid lösun ergeb antwo werte nulls resul répon racin valeu"
@@ -33,8 +33,11 @@ _NOT_ITS_OWN = lazy_pattern(
 )
 _MEMBER = lazy_pattern(r"(?<![\w\\])[a-z]\s?∈\s?(\{[^{}]{1,80}\}|[\[(\]][^()\[\]]{1,80}[\])\[])[.\s*]*$")
 _WORDS = lazy_pattern(r"[^\W\d_]{2,}")
-_MATHS = lazy_pattern(r"[-−+*/^=<>≤≥√π∞²³(\[{|]|(?<![^\W\d_])[A-Za-z](?![^\W\d_])|\binfinity\b|\b(?:negative|minus) ")
-_AND = lazy_pattern(r"(?<=[\w)\]√π²³])\s(?:and|und|et|y|e|и|och|en)\s(?=[-−(\[\w√π])")
+_MATHS = lazy_pattern(
+    r"\d\s(?:and|und|et|y|e|и|și|i|en|och)\s[-−]?\d|[-−+*/^=<>≤≥√π∞²³(\[{|]|(?<![^\W\d_])[A-Za-z](?![^\W\d_])"
+    r"|\binfinity\b|\b(?:negative|minus) "
+)
+_AND = lazy_pattern(r"(?<=[\w)\]√π²³])\s(?:and|und|et|y|e|и|și|i|och|en)\s(?=[-−(\[\w√π])")
 # An aside that ends the sentence: "(-2, 5], open on the left".
 _ASIDE = lazy_pattern(
     r",\s(?=(?:open|closed|with|where|for|or (?:about|roughly|approximately)|so|since|because|as|which)\b)"

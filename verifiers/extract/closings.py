@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from verifiers.extract.bounds_in_words import bound_in_words
 from verifiers.extract.gates import Gated
 from verifiers.extract.quantities import quantities
 from verifiers.extract.spans import Extraction, Span
@@ -74,7 +75,9 @@ _ASKS_SEVERAL = Gated(
     r"|ages|dimensions|coordinates|zeros)\b|\b(?:find|list|name|give|determine|state|write(?: down)?"
     r"|solve)\b[^.?!]{0,20}\b(?:all|both|the(?: \w+){0,2}"
     r" (?:numbers|integers|values|pairs|primes|factors|divisors|multiples|roots|solutions|terms|zeros))\b"
-    r"|\bwelche\b|\b(?:bestimme|finde|nenne|gib|löse)\b"
+    r"|\b(?:find|determine|compute|calculate|list|give|state) the (?:\w+ ){0,2}(?:eigenvalues|intercepts|asymptotes"
+    r"|foci"
+    r"|extrema|coordinates|dimensions|measures|lengths)\b|\bwelche\b|\b(?:bestimme|finde|nenne|gib|löse)\b"
     r"[^.?!]{0,20}\b(?:alle|die|beide)\b|\bquel(?:le)?s\b|\b(?:trouve[rz]?|donne[rz]?|détermine[rz]?|liste[rz]?"
     r"|énumère[rz]?)\b[^.?!]{0,20}\b(?:tous|toutes|les)\b"
     r"|\bcuáles\b|\bqué \w+s\b|\b(?:halla|encuentra|enumera|determina|da|lista)\b[^.?!]{0,20}\b(?:tod[oa]s|los"
@@ -125,68 +128,19 @@ def closing_list(text: str, sentence: Span, language: str, asked: str) -> Extrac
 
 
 def closing_form(text: str, sentence: Span, asked: str) -> tuple[int, Extraction] | None:
-    """Returns the ratio, point or two bounds that end a sentence and where their phrase begins, or None.
+    """Returns the ratio, point or bounds that end a sentence and where their phrase begins, or None.
 
     They count only if the question asks for them. The phrase of two bounds begins with "between".
     """
     for asks, form in _FORMS:
         found = form.search(text, *sentence) if asks.search(asked) else None
         if found is not None:
-            said = " and ".join(found.groups()[1:])
+            parts = found.groups()[1:]
+            said = f"({parts[0]}, {parts[1]})" if form is _POINT_BY_NAMES else " and ".join(parts)
             return found.start(), Extraction(found.span(1), "statement", said=said)
-    if not _ASKS_BOUND.search(asked):
-        return None
-    within = _WITHIN.search(text, *sentence)
-    if within is not None:
-        brackets = "()" if within["open"] else "[]"
-        said = f"{brackets[0]}{within['low']}, {within['high']}{brackets[1]}"
-        return within.start(), Extraction((within.start("low"), within.end("high")), "statement", said=said)
-    any_number = _ANY_NUMBER.search(text, *sentence)
-    if any_number is not None:
-        sign = ">=" if any_number["least"] else "<="
-        said = f"x {sign} {any_number['value']}"
-        return any_number.start(), Extraction(any_number.span("value"), "statement", said=said)
-    bound = _BOUND.search(text, *sentence) or _BOUND_EAST.search(text, *sentence)
-    if bound is not None:
-        sign = (">" if bound["greater"] else "<") + ("=" if bound["equal"] else "")
-        said = f"{bound['name']} {sign} {bound['value']}"
-        return bound.start(), Extraction((bound.start("name"), bound.end("value")), "statement", said=said)
-    return None
+    return bound_in_words(text, sentence, asked)
 
 
-_SIGNED = r"\$?(?P<{}>[-−]?\d{{1,9}}(?:[./]\d{{1,9}})?)\$?"
-_WITHIN = lazy_pattern(  # "all real numbers between -2 and 3, endpoints included"
-    rf"\b(?:between|zwischen|entre|tra|fra|tussen|między)\s{_SIGNED.format('low')}\s(?:and|und|et|y|e|en|i|a)"
-    rf"\s{_SIGNED.format('high')},?\s(?:\(?(?:both )?(?:ends?|end ?points?|bounds?|bornes|grenzen|extremos|estremi)\s"
-    r"(?:are |sont |están |sono )?(?:included|inclusive|incluses|eingeschlossen|incluidos|incluídos|inclusi|compresi"
-    r"|(?P<open>excluded|not included|exclues|non comprises|ausgeschlossen|excluidos|excluídos|esclusi))|inclusive)"
-    r"[\s.)!*]*$",
-    re.IGNORECASE,
-)
-_ANY_NUMBER = lazy_pattern(  # "any real number that is at least 4 works"
-    r"\b(?:any|every|all|each|jede|alle|tout|tous les|todo|todos los|todos os)\s(?:reell\w+ )?"
-    r"(?:real |réels?|reales|reais)?\s?(?:numbers?|values?|zahl(?:en)?|números?)?[^.,;\d]{0,24}?"
-    r"\b(?:(?P<least>at least|mindestens|au moins|al menos|pelo menos)|at most|höchstens|au plus|como máximo|no máximo)"
-    rf"\s{_SIGNED.format('value')}(?![\w./]*\d)[^\d]{{0,60}}$",
-    re.IGNORECASE,
-)
-_ASKS_BOUND = lazy_pattern(r"[<>≤≥]|\\(?:l|g)(?:e|eq|t)(?![a-z])")
-_BOUND = lazy_pattern(  # "x is greater than 4"
-    r"(?<![\w'’^])(?P<name>[a-z])\$?\s(?:(?:is|be|ist|est|es|é|è|sia|must|muss|doit|debe|deve|has|to|être|ser|essere"
-    r"|strictly|echt|strictement|estrictamente|estritamente|strettamente|должно|должен|быть|строго)\s){0,3}"
-    r"(?:(?P<greater>greater|larger|bigger|größer|supérieure?|plus grande?|mayor|maior|maggiore|больше)"
-    r"|(?:less|smaller|kleiner|inférieure?|plus petite?|menor|minore|меньше))\s"
-    r"(?:(?:than|als|à|que|do que|di|a|чем)\s)?"
-    r"(?P<equal>(?:or equal to|oder gleich|ou égale? à|o igual (?:a|que)|ou igual a|o uguale a|или равно)\s)?"
-    r"\$?(?P<value>[-−]?\d{1,9}(?:[./]\d{1,9})?)(?:\s(?:ist|sein|sind))?[\s$.!*]*$",
-    re.IGNORECASE,
-)
-
-
-_BOUND_EAST = lazy_pattern(
-    r"(?<![\w'’^])\$?(?P<name>[a-z])\$?\s?(?:(?:必须|应)?(?:(?P<greater>[大高]于|不小于)|(?:[小低]于|不大于))(?P<equal>等于|或等于)?)\s?"
-    r"\$?(?P<value>[-−]?\d{1,9}(?:[./]\d{1,9})?)[\s$。.!*]*$"
-)
 _ASKS_RATIO = lazy_pattern(
     r"\bratio|verhältnis|rapport|raz[óã]o|rapporto|verhouding|förhålland|stosun|отношени", re.IGNORECASE
 )
@@ -206,19 +160,26 @@ _BOUNDS = lazy_pattern(
 _ASKS_POINT = lazy_pattern(
     r"\b(?:points?|coordinates?|vertex|midpoint|meet|intersect\w*|cross|punkt\w*|koordinaten|scheitel\w*"
     r"|schneide\w*|sommet"
-    r"|coordonnées|milieu|puntos?|vértice|coordenadas|ponto|punto|coordinate|vertice)\b"
-    r"|(?<!\w)(?:точк\w*|координат\w*|вершин\w*)|点|坐标|座標|頂点|좌표",
+    r"|coordonnées|milieu|puntos?|vértice|coordenadas|ponto|punto|coordinate|vertice|vect(?:or|eur)s?|vektor"
+    r"|vettore|wektor|współrzędn\w*|tọa độ|vectơ|koordinat\w*)\b"
+    r"|(?<!\w)(?:точк\w*|координат\w*|вершин\w*|вектор\w*)|点|坐标|座標|頂点|좌표|向量|ベクトル|벡터",
     re.IGNORECASE,
 )
+_COORDINATE = r"\s*[-−]?\d[\d./]*\s*"
 _POINT = lazy_pattern(
     r"(?<!, )(?<!; )(?<![)] )(?<=\s)[$*]*(?:[A-Z]\s?=?\s?)?"
-    r"(\(\s*[-−]?\d[\d./]*\s*[,;|]\s*[-−]?\d[\d./]*\s*\))[$*]*[\s.!*]*$"
+    rf"(\({_COORDINATE}(?:[,;|]{_COORDINATE}){{1,2}}\))[$*]*[\s.!*]*$"
+)
+_POINT_BY_NAMES = lazy_pattern(  # "The vertex sits at x = 3, y = 5."
+    r"(?<![\w'’])(x\s?=\s?([-−]?\d[\d./]*)(?:,| and|, and| und| et| y"
+    r"| e)\s(?:at\s)?y\s?=\s?([-−]?\d[\d./]*))(?<![.,])[\s.!*]*$"
 )
 # Questions for a form of answer, and the end of a sentence that gives it.
 _FORMS = (
     (_ASKS_RATIO, _RATIO),
     (_ASKS_BETWEEN, _BOUNDS),
     (_ASKS_POINT, _POINT),
+    (_ASKS_POINT, _POINT_BY_NAMES),
 )
 
 

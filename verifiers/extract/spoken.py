@@ -13,7 +13,8 @@ _WORD = r"(?:[^\W\d_]+(?:-[^\W\d_]+)?|\d{1,2})"
 _DAYTIME = (
     r"(?P<day>\s?(?:[ap]\.?m\b\.?|in the (?:morning|afternoon|evening)|(?:in the|at) night"
     r"|de la (?:mañana|tarde|noche)|da (?:manhã|tarde|noite)|(?:del mattino|di mattina|del pomeriggio|di sera)"
-    r"|du (?:matin|soir)|de l['’]après-midi))?"
+    r"|du (?:matin|soir)|de l['’]après-midi|'s (?:ochtends|morgens|middags|avonds|nachts)"
+    r"|(?:morgens|vormittags|nachmittags|abends|nachts)\b))?"
 )
 _DAY = lazy_pattern(_DAYTIME, re.IGNORECASE)
 # Times of day by language: "m" minutes past or, if "less" is present, before the hour "h"; "half" is half past it.
@@ -81,10 +82,12 @@ def spoken_times(text: str, start: int, end: int, language: str) -> list[tuple[S
         found.append((match.span(), "duration", f"{str(match.lastgroup)[1:]} minutes"))
     tells = _TELLS_IN_ENGLISH if language == "en" else _TELLS
     clock = _AT_CLOCK.get(language) if tells.search(text, start, end) else None
-    for match in clock.finditer(text, start, end) if clock else ():
-        said = _clock(match, language)
+    told = clock.search(text, start, end) if clock else None
+    while clock and told:
+        said = _clock(told, language)
         if said:
-            found.append((match.span(), "time", said))
+            found.append((told.span(), "time", said))
+        told = clock.search(text, told.end() if said else told.start() + 1, end)
     return found
 
 
@@ -116,7 +119,9 @@ def half_of_day(text: str, position: int) -> tuple[int, str]:
     return (found.end(), f" {_half_of(found[0].lower().strip())}") if found and found[0] else (position, "")
 
 
-_LATE = ("afternoon", "evening", "night", "tarde", "noche", "noite", "pomeriggio", "sera", "soir", "après-midi")
+_LATE = tuple(
+    "afternoon middags avonds nachmittags abends evening night tarde noche noite pomeriggio sera soir après-midi".split()
+)
 
 
 def _minutes(words: str, language: str) -> int | None:
