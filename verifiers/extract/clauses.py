@@ -125,7 +125,8 @@ def opposed(clause: str, language: str) -> bool:
 
 # "Four tickets would set you back 34 dollars.": a polite statement, unless a condition is in the sentence.
 _PRICED = lazy_pattern(
-    r"\bwould (?=(?:\w+ )?(?:set (?:\w+ )?back|cost|come (?:out )?(?:to|at)|be paying|total|amount to|add up to)\b)",
+    r"\bwould (?=(?:\w+ )?(?:set (?:\w+ )?back|cost|come (?:out )?(?:to|at)|be paying|total|amount to|add up to"
+    r"|need|require|take|use|have (?:to )?(?:\d|[a-z-]+ (?:left|altogether))|be left with)\b)",
     re.IGNORECASE,
 )
 _UNREAL_PRICE = lazy_pattern(

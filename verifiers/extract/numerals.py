@@ -109,7 +109,7 @@ _ALSO_HUNDRED = {"es": "ciento", "pt": "cento", "en": "one hundred", "id": "satu
 # Words for fractions, halves to tenths, as they follow a number.
 _PARTS = {
     "en": "half/halves third/thirds quarter/quarters/fourth/fourths fifth/fifths sixth/sixths seventh/sevenths"
-    " eighth/eighths ninth/ninths tenth/tenths",
+    " eighth/eighths ninth/ninths tenth/tenths eleventh/elevenths twelfth/twelfths",
     "de": "- drittel viertel fünftel sechstel siebtel achtel neuntel zehntel",
     "fr": "- tiers quart/quarts cinquième/cinquièmes sixième/sixièmes septième/septièmes huitième/huitièmes"
     " neuvième/neuvièmes dixième/dixièmes",

@@ -120,7 +120,8 @@ def half_of_day(text: str, position: int) -> tuple[int, str]:
 
 
 _LATE = tuple(
-    "afternoon middags avonds nachmittags abends evening night tarde noche noite pomeriggio sera soir après-midi".split()
+    "afternoon evening night middags avonds nachmittags abends tarde noche noite pomeriggio sera soir"
+    " après-midi".split()
 )
 
 

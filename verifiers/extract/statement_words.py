@@ -486,7 +486,8 @@ AT_ANOTHER_TIME = Gated(
     re.IGNORECASE,
 )
 INFINITELY_MANY = Gated(
-    r"\b(?:infinitely many|unendlich viele|une infinité|infinit[oa]s|infinite(?= soluzion)|oneindig veel"
+    r"\b(?:infinitely many|an infinite number|unendlich viele|une infinité|infinit[oa]s|infinite(?= soluzion)"
+    r"|oneindig veel"
     r"|oändligt många)\b"
     r"|бесконечно много|无数(?:个|多)?|无穷多(?:个)?|無数|무수히 많",
     re.IGNORECASE,

@@ -24,7 +24,7 @@ from verifiers.extract.conclusions import OPTION_LABEL, unsure
 from verifiers.extract.contrasts import contrast, explains
 from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.last_sentences import closing
-from verifiers.extract.named_values import named_values
+from verifiers.extract.named_values import named_values, values_of_one_name
 from verifiers.extract.openings import answered_first, opening_answer
 from verifiers.extract.operands import result_of
 from verifiers.extract.quantities import in_digits, quantities
@@ -72,7 +72,7 @@ from verifiers.extract.statement_words import (
 from verifiers.extract.truths import asks_for_truth
 from verifiers.extract.turns import CORRECTION
 from verifiers.extract.understood import CONDITIONAL
-from verifiers.extract.wordings import says_no_solution
+from verifiers.extract.wordings import all_reals, says_no_solution
 from verifiers.lazy_pattern import lazy_pattern
 
 _LONGEST = 400  # characters of a sentence
@@ -97,6 +97,7 @@ _AT = lazy_pattern(  # "at x = 1", "при x = 1"
     r"|se|voor|bij|als|vid|när|för|om|dla|gdy|przy|при|если|для|когда)\s+[(*]*$|(?:[当當]|此[时時])\s?$",
     re.IGNORECASE,
 )
+_AT_BEHIND = lazy_pattern(r"\$?\s?(?:处|處|时|時|일 때|のとき)")
 _CLOSING_LETTER = lazy_pattern(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
 _LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
 # "7/12, which can't be reduced any further", "0.25, or 25 percent": what follows the value only says it again.
@@ -109,6 +110,7 @@ _AGAIN = lazy_pattern(
     r"(?![\w%])",
     re.IGNORECASE,
 )
+_WHERE = lazy_pattern(r"(?<=\d),\s(?:where|at which|wo|où|donde|onde|dove)\s[^.!?]*", re.IGNORECASE)
 _SOLUTIONS = lazy_pattern(r"\b(?:solutions?|lösungen|soluciones|soluções|soluzioni)\b", re.IGNORECASE)
 _CLAIM = lazy_pattern(r"\b(?:the|this) claim\b", re.IGNORECASE)
 _CONTRASTED = lazy_pattern(
@@ -139,6 +141,7 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
     asked = values_of_question(prompt[-2000:], language)
     if prompt:
         pair = named_values(in_digits(text, sentences[0][0], end, language), sentences, wanted.sentence, language)
+        pair = pair or values_of_one_name(text, sentences[-1], language)
         if pair is not None:
             return pair
         opening = opening_answer(text, sentences, language, asked, prompt)
@@ -194,8 +197,12 @@ def _in_a_form(sentence: Sentence) -> Extraction | None:
     if len(OPTION_LABEL.findall(part)) > 1:
         return NO_ANSWER
     concluded = span[0] + max((match.end() for match in SO.finditer(part)), default=0)
-    if says_no_solution(text[concluded : span[1]]):
-        return Extraction((concluded, span[1]), "statement")
+    clause = max(concluded, *(text.rfind(sign, *span) + 1 for sign in (";", ":")))
+    for begin in (concluded, clause):
+        if says_no_solution(text[begin : span[1]]):
+            return Extraction((begin, span[1]), "statement")
+    if all_reals(text[concluded : span[1]]) and not opposed(text[concluded : span[1]], language):
+        return Extraction((concluded, span[1]), "statement", said="\\mathbb{R}")
     if TRUE_OR_FALSE.search(prompt[-ASKED:]):
         return _said_true(text, span) or NO_ANSWER
     form = closing_form(text, span, wanted.sentence)
@@ -284,6 +291,9 @@ def _narrowed(sentence: Sentence) -> Extraction | None:
     again = _AGAIN.search(text, *sentence.span)
     if again is not None and (again["value"] is None or _is_percent(again)):
         sentence.span = (sentence.span[0], again.start() + len(again["kept"] or again["value"]))
+    where = _WHERE.search(text, *sentence.span) if sentence.question.asks_where or sentence.question.names else None
+    if where is not None:
+        sentence.span = (sentence.span[0], where.start())
     nearly = NEARLY.search(text, *sentence.span)
     if nearly:
         sentence.span = (sentence.span[0], nearly.start())
@@ -325,7 +335,8 @@ def _without_places(sentence: Sentence, values: Sequence[Quantity]) -> Sequence[
     for value in values:
         name = NAMED.match(sentence.text, *value.span) if value.kind in ("relation", "formula") else None
         led = sentence.text[max(sentence.span[0], value.span[0] - _LONGEST_LEAD) : value.span[0]]
-        if name is None or name[1] in sentence.question.names or not _AT.search(led):
+        behind = _AT_BEHIND.match(sentence.text, value.span[1], sentence.span[1])
+        if name is None or name[1] in sentence.question.names or not (behind or _AT.search(led)):
             kept.append(value)
     return kept or values
 

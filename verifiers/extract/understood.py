@@ -298,7 +298,8 @@ _AGAINST = lazy_pattern(
     r"|second thoughts?|reflection"
     r"|real (?:answer|value|number)|true (?:answer|value|number)|actual (?:answer|value|number)|something else|instead"
     r"|halv(?:e|ed|ing)|double it|to (?:divide|multiply|subtract|square)|made up|invented|random\w*|thin air"
-    r"|arbitrar\w+|hunch|stab|coin|unsure|uncertain|confus\w+|inconsistent|off by"
+    r"|arbitrar\w+(?! (?:\w+ )?(?:constants?|integers?|numbers?|reals?))|hunch|stab|coin|unsure|uncertain|confus\w+"
+    r"|inconsistent|off by"
     r"|close to|or so|too (?:big|small|large|low|high|easy|much|many|good)|geraten|erfunden|deviné|inventé|inventado"
     r"|inventei|adivin\w+|inventato|indovinato|equivo\w+|выдум\w+|угада\w+|ошиб\w+)\b",
     re.IGNORECASE,

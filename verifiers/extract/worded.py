@@ -13,7 +13,7 @@ _WORDED = lazy_pattern(
     rf"(?<![\w.])(?:(?P<base>{_NUMBER}) (?:raised )?to the (?:power (?:of )?(?P<power>{_NUMBER}|[a-z]\b)"
     rf"|(?P<nth>[a-z]{{4,9}}|\d{{1,3}}(?:st|nd|rd|th)) power)"
     rf"|(?:(?P<times>{_NUMBER}) times )?the (?P<root>square|cube) root of (?P<of>{_NUMBER})"
-    rf"|plus or minus (?P<both>{_NUMBER}))(?![\w-]|\.\d)",
+    rf"|(?P<over>pi|{_NUMBER}) over (?P<under>{_NUMBER})(?!\s[a-z])|plus or minus (?P<both>{_NUMBER}))(?![\w-]|\.\d)",
     re.IGNORECASE,
 )
 _NTH = {name: n for n, name in enumerate("second third fourth fifth sixth seventh eighth ninth tenth".split(), 2)}
@@ -35,6 +35,8 @@ def _said(match: re.Match[str]) -> str:
         return ""
     if "base" in parts:
         return f"{parts['base']}^{{{parts.get('power') or parts['nth']}}}"
+    if "over" in parts:
+        return f"\\frac{{{parts['over']}}}{{{parts['under']}}}"
     if "both" in parts:
         return f"\\pm {parts['both']}"
     root = rf"\sqrt{'[3]' if match['root'].lower() == 'cube' else ''}{{{parts['of']}}}"
@@ -45,5 +47,7 @@ def _digits(word: str) -> str:
     """Returns a number in digits, a letter as it is, and "" for another word."""
     if word[0].isdigit():
         return re.sub(r"(?:st|nd|rd|th)$", "", word)
+    if word == "pi":
+        return "\\pi"
     number = _NTH.get(word) or numerals("en").get(word.replace("-", " "))
     return str(number) if number is not None else word if len(word) == 1 else ""

@@ -12,7 +12,8 @@ from verifiers.lazy_pattern import lazy_pattern
 NO_SOLUTION = (
     r"there (?:(?:is|are) no|(?:is|are)nt any) (?:such )?(?:real |integer |rational )?(?:solutions?|pairs?|numbers?"
     r"|values?|triples?|functions?|integers?|points?)(?: at all)?|no (?:real |integer )?solutions? exists?"
-    r"|the (?:equation|system|inequality) has no (?:real |integer )?solutions?"
+    r"|(?:(?:the|this) (?:equation|system|inequality)|it) has no (?:real |integer |rational )?solutions?(?: at all)?"
+    r"|ليس للمعادلة (?:أي )?(?:حل|حلول)"
     r"|(?:es gibt )?keine (?:reelle )?losung(?:en)?|nicht losbar|(?:il n(?:y a|existe) )?(?:pas de|aucune) solutions?"
     r"|no (?:hay|tiene|existe) (?:ninguna )?solucion(?:es)?|sin solucion|ninguna solucion"
     r"|(?:nao (?:ha|existe|tem) )?nenhuma solucao|(?:sem|nao ha|nao existe|nao tem) solucao"
@@ -70,6 +71,23 @@ _NO = (
 )
 TRUTHS: dict[str, str] = {**dict.fromkeys(_YES.split(), "yes"), **dict.fromkeys(_NO.split(), "no")}
 _NO_SOLUTION = lazy_pattern(NO_SOLUTION)
+
+
+# "Every real number is a solution."
+_ALL_REALS = lazy_pattern(
+    r"\W*+(?:(?:so|hence|thus|therefore|any|that) )?(?:every|any|each|all) real (?:numbers?|values? of x|x)"
+    r" (?:(?:is|are) (?:a )?solutions?|works?|satisf(?:y|ies) (?:it|the equation|the inequality))"
+    r"|[^.]*\b(?:jede reelle zahl"
+    r" ist (?:eine )?lösung|tout (?:nombre )?réel est solution|todo número real es solución|todo número real é solução"
+    r"|ogni numero reale è soluzione|vyhovuje každé reálné číslo)\b|[^.]*(?:любое|каждое) действительное число",
+    re.IGNORECASE,
+)
+
+
+def all_reals(text: str) -> bool:
+    """Returns whether a clause says that every real number is a solution, and nothing else."""
+    found = _ALL_REALS.match(text)
+    return found is not None and not text[found.end() :].strip(" .!*_\n")
 
 
 def says_no_solution(text: str) -> bool:
