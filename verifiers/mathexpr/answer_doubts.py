@@ -27,6 +27,7 @@ _ONE_NOT_THE_OTHER = lazy_pattern(
     r"\(?([A-J])\)?(?:\s*[,，]\s*|\s*)(?:而?不是|而非|(?<=[\s,)])not)\s*\(?([A-J])\)?[\s.。]*"
 )  # "B不是A", "B, not A"  # "B不是A", "B, not A"
 _CHOSEN_OR_MATHS = lazy_pattern(r"[\d\\^=<>$]|^\W*[A-HJ]\b")
+_IN_TEXT = lazy_pattern(r"\s*\$?\\text\s*\{([^{}]{1,80})\}[\s$.]*")
 _ORDINAL = lazy_pattern(r"\d(?:st|nd|rd|th)\s+[a-z]{2}")
 
 
@@ -42,7 +43,10 @@ def as_gold_is_written(answer: str, gold: Gold) -> str:
     answer = f"{ratio[1]}:{ratio[2]}" if ratio else answer
     contrast = _ONE_NOT_THE_OTHER.fullmatch(answer) if gold.answer.kind == "choice" else None
     answer = contrast[1] if contrast and contrast[1] != contrast[2] else answer
-    return (said_first(answer) or answer) if gold.answer.kind == "truth" else answer
+    if gold.answer.kind != "truth":
+        return answer
+    words = _IN_TEXT.fullmatch(answer)
+    return said_first(words[1] if words else answer) or answer
 
 
 def doubt_of(answer: str, gold: Gold, source: str) -> tuple[str, str] | None:

@@ -130,7 +130,7 @@ class _Calls:
         self.over = False
 
     def of(self, work: Callable[[], Any]) -> Any:
-        before, trace = sys.getprofile(), sys.gettrace()
+        before, trace, unraisable = sys.getprofile(), sys.gettrace(), sys.unraisablehook
 
         def count(frame: Any, event: str, argument: Any) -> None:
             self.left -= 1
@@ -143,11 +143,17 @@ class _Calls:
                 sys.setprofile(count)
                 raise _Stop
 
+        def report(lost: Any) -> None:  # Python prints a lost exception
+            if lost.exc_type is not _Stop:
+                unraisable(lost)
+
+        sys.unraisablehook = report
         sys.setprofile(count)
         try:
             return work()
         finally:
             self.over = True
+            sys.unraisablehook = unraisable
             sys.setprofile(before)
             sys.settrace(trace)
 

@@ -33,7 +33,8 @@ def name_of(node: Node) -> tuple[str, tuple[str, ...]]:
         return _applied(node)
     if node.op == "mul" and len(node.args) == 2 and all(arg.op == "sym" for arg in node.args):
         first, second = node.args  # S(n) = ... is parsed as a product if S is no known function name
-        if first.value.isupper() and second.value.islower() and len(second.value) == 1:
+        function = first.value.isupper() or (first.value == "y" and second.value in ("x", "t"))
+        if function and second.value.islower() and len(second.value) == 1:
             return first.value, (second.value,)
     inverse = _inverse(node)
     if inverse:
@@ -61,6 +62,9 @@ def _applied(node: Node) -> tuple[str, tuple[str, ...]]:
     names = [arg.value for arg in node.args if arg.op == "sym" and not arg.value.isupper()]
     if len(names) == len(node.args):
         return node.value, tuple(names)
+    inner = node.args[0]
+    if len(node.args) == 1 and inner.op == "apply" and all(arg.op == "sym" for arg in inner.args):
+        return f"{node.value}({inner.value})", tuple(arg.value for arg in inner.args)  # f(g(x))
     if all(arg.op == "sym" or not symbols(arg) for arg in node.args):
         return f"{node.value}({','.join(map(spelled, node.args))})", ()
     if node.value[0].isupper():  # P(A ∩ B), P(X <= 2), P(A | B)

@@ -175,6 +175,8 @@ def _equalities(node: Node) -> Answer:
         pairs = [_chain(Node("chain", (arg, args[-1]), ("=",))) for arg in args[:-1]]  # x = y = 2
         return Answer("list", items=tuple(pairs), joined_by="=")
     name, bound = name_of(first)
+    if name == "y" and first.op == "mul" and bound[0] not in symbols(args[-1]):
+        name, bound = "", ()  # a product, no function of x
     if not name and len(args) == 2 and args[1].op in ("set", "builder", "union") and first.op == "add":
         name = difference_name(first)
     values = tuple(arg for arg in args if not unevaluated(arg))
@@ -187,6 +189,9 @@ def _equalities(node: Node) -> Answer:
         name, rest = "", args
     if len(rest) > 1:
         rest = _value(rest) if name else _one_value(rest) if not any(map(symbols, rest)) else _one_expression(rest)
+    if not name and len(args) > 2 and symbols(first) and not any(map(symbols, args[1:])):
+        args = (first, *_one_value(args[1:])[:1])  # x^2 + y^2 = 4^2 = 16
+        return Answer("equation", Node("chain", args, ("=",)))
     if not rest:
         return Answer("equation", Node("chain", args[:2], ("=",))) if len(args) == 2 else Answer("relation", node)
     if not name and rest is args:
