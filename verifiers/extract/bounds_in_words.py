@@ -34,7 +34,8 @@ _COMPARED = (
     r"|(?P<greater>greater|larger|bigger|größer|supérieure?s?|plus grande?s?|mayor(?:es)?|maior(?:es)?|maggiori?"
     r"|больше)"
     r"|(?P<less>less|smaller|kleiner|inférieure?s?|plus petite?s?|menor(?:es)?|minori?|меньше))"
-    r"(?:\s(?P<equal>or equal to|than or equal to|oder gleich|ou égaux? à|ou égales? à|o igual(?:es)? (?:a|que)"
+    r"(?:\s(?:than|als|à|que|do que|di|a|чем))?(?:\s(?P<equal>or equal to|than or equal to|oder gleich|ou égaux? à"
+    r"|ou égales? à|o igual(?:es)? (?:a|que)"
     r"|ou igua(?:l|is) a|o ugual[ei] a|или равн\w+))?(?:\s(?:than|als|à|que|do que|di|a|чем))?"
 )
 _NAMED = lazy_pattern(  # "x is greater than 4"
