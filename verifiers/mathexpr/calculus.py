@@ -134,16 +134,16 @@ class _Calls:
 
         def count(frame: Any, event: str, argument: Any) -> None:
             self.left -= 1
-            if self.left < 0 and not self.over:
+            if self.left < 0 and not self.over and frame.f_code is not report.__code__:
                 sys.settrace(again)
                 raise _Stop
 
         def again(frame: Any, event: str, argument: Any) -> None:
-            if not self.over:
+            if not self.over and frame.f_code is not report.__code__:
                 sys.setprofile(count)
                 raise _Stop
 
-        def report(lost: Any) -> None:  # Python prints a lost exception
+        def report(lost: Any) -> None:  # a lost _Stop needs no message
             if lost.exc_type is not _Stop:
                 unraisable(lost)
 
