@@ -8,7 +8,8 @@ from verifiers.extract.spans import Extraction, Span
 from verifiers.lazy_pattern import lazy_pattern
 
 _ASKS_BOUND = lazy_pattern(
-    r"[<>≤≥]|\\(?:l|g)(?:e|eq|t)(?![a-z])|\b(?:domain|range|domaine|dom[ií]nio|definitions\w+|wertebereich|ensemble de"
+    r"[<>≤≥]|\\(?:l|g)(?:e|eq|t)(?![a-z])|\bfor (?:which|what) (?:real )?(?:\$?[a-z]\$?|values?|numbers?)\b"
+    r"|\b(?:domain|range|domaine|dom[ií]nio|definitions\w+|wertebereich|ensemble de"
     r" définition|dziedzin\w+|zbiór wartości)\b|область (?:определения|значений|визначення|значень)|定义域|值域"
     r"|定義域|정의역|치역",
     re.IGNORECASE,
@@ -50,6 +51,10 @@ _ANY_NUMBER = lazy_pattern(  # "any real number that is at least 4 works"
     rf"(?<![^\W\d_]){_COMPARED}\s{_SIGNED.format('value')}(?![\w./]*\d)[^\d]{{0,60}}$",
     re.IGNORECASE,
 )
+_EITHER = lazy_pattern(  # "x < -1 or x > 4"
+    rf"(?<![\w'’^+*/-])(?P<name>[a-z])\s?(?P<below>[<≤])\s?{_SIGNED.format('low')}\s(?:or|oder|ou|o|или|lub|of|eller)\s"
+    rf"(?P=name)\s?(?P<above>[>≥])\s?{_SIGNED.format('high')}[\s$.!*]*$"
+)
 _EAST = lazy_pattern(
     r"(?<![\w'’^])\$?(?P<name>[a-z])\$?\s?(?:必须|应)?(?:(?P<least>不小于|不低于)|(?P<most>不大于|不超过)"
     r"|(?P<greater>[大高]于)|(?P<less>[小低]于))(?P<equal>等于|或等于)?\s?"
@@ -67,6 +72,12 @@ def bound_in_words(text: str, sentence: Span, asked: str) -> tuple[int, Extracti
         brackets = "(" if outside or within["low_out"] else "[", ")" if outside or within["high_out"] else "]"
         said = f"{brackets[0]}{within['low']}, {within['high']}{brackets[1]}"
         return within.start(), Extraction((within.start("low"), within.end("high")), "statement", said=said)
+    either = _EITHER.search(text, *sentence)
+    if either is not None:
+        said = (
+            f"{either['name']} {either['below']} {either['low']} or {either['name']} {either['above']} {either['high']}"
+        )
+        return either.start(), Extraction((either.start(), either.end("high")), "statement", said=said)
     found = _NAMED.search(text, *sentence) or _EAST.search(text, *sentence) or _ANY_NUMBER.search(text, *sentence)
     if found is None:
         return None

@@ -11,7 +11,7 @@ from verifiers.extract.quantities import quantities
 from verifiers.extract.spans import Extraction, Span
 from verifiers.lazy_pattern import lazy_pattern
 
-_OF_CHANCE = Gated(
+OF_CHANCE = Gated(
     r"\b(?:probab|chance|odds|likel|how often|wahrscheinlich|trefferquote|posibilidad|possibilit|kans\b|sannolik"
     r"|prawdopodob|pravděpodob"
     r"|olasılı|xác suất|peluang)|вероятн|шанс|ймовірн|πιθανότητ|احتمال|संभावना|प्रायिकता|概率|可能性|確率|확률|הסתברות",
@@ -49,7 +49,7 @@ def closing_share(text: str, sentence: Span, language: str, asked: str, *, fract
         asked: the question, or "" if it is unknown; the sentence must then name a chance.
         fraction: the question asks for a fraction.
     """
-    if not (fraction or _OF_CHANCE.search(asked or text[slice(*sentence)])) or language not in _JOINTS:
+    if not (fraction or OF_CHANCE.search(asked or text[slice(*sentence)])) or language not in _JOINTS:
         return None
     *before, whole = quantities(text, *sentence, language) or (None,)
     if whole is None or not whole.value or whole.value.denominator != 1:
@@ -158,7 +158,7 @@ _BOUNDS = lazy_pattern(
     re.IGNORECASE,
 )
 _ASKS_POINT = lazy_pattern(
-    r"\b(?:points?|coordinates?|vertex|midpoint|meet|intersect\w*|cross|punkt\w*|koordinaten|scheitel\w*"
+    r"\b(?:points?|coordinates?|cent(?:er|re)|zentrum|mittelpunkt|centro|vertex|midpoint|meet|intersect\w*|cross|punkt\w*|koordinaten|scheitel\w*"
     r"|schneide\w*|sommet"
     r"|coordonnées|milieu|puntos?|vértice|coordenadas|ponto|punto|coordinate|vertice|vect(?:or|eur)s?|vektor"
     r"|vettore|wektor|współrzędn\w*|tọa độ|vectơ|koordinat\w*)\b"

@@ -51,7 +51,7 @@ _UNSURE = Gated(
     r"|puedo|sé|se|lo|son)(?![^\W\d_])"
     r"|不(?:会|會|知|能|是|对|對|确|確|行|满足|滿足|符合|成立)|満たさ|没(?:有?办法|法|有答案)|沒(?:有?辦法|法)"
     r"|无法|無法|或|也许|可能|猜"
-    r"|吗|嗎|ません|ない|たぶん|かも|分から|わから|모르|못|없|아니|아마|또는|नहीं|शायद|या",
+    r"|吗|嗎|ません|ない|たぶん|かも|分から|わから|모르|못|없|아니|아마|또는|नहीं|शायद|(?<![\u0900-\u097f])या(?![\u0900-\u097f])",
     re.IGNORECASE,
 )
 _LONGEST_CHECK = 200  # characters of a check that is cut off
@@ -175,7 +175,8 @@ _ARGUMENT = Gated(
     r"(?<!stands )(?<!travels )(?<!moves )(?<!drives )(?<!flies )at|by|using|where|when|if|let|try|case"
     r"|von|vom|mit|nach|vor|bei|für|als|(?<!est )(?<!es )(?<!\bé )(?<!sont )(?<!son )(?<!donc )de"
     r"|(?<!\bes )(?<!\bé )del|d['’]|du|des"
-    r"|carré|cube|racine|avec|après|par|con|por|después de|(?<!è )di|da|do|van|na|после|через|из|от|до|чем"
+    r"|carré|cube|racine|avec|après|par|con|(?<!sai )(?<!fica )(?<!sale )(?<!queda )por|después de|(?<!è )di|da|do"
+    r"|van|na|после|через|из|от|до|чем"
     r"|для|на|с|в|квадрат|без)"
     r"|(?<![存现現所實实])在|见|見|百分之|минус|负|負|マイナス|마이너스|음수|سالب|ناقص|menos|moins|meno|من|بعد"
     r"|مربع)\s*(?:(?:the|an?|numbers?|числа)\s+)*+[$(\\]*\s*$",

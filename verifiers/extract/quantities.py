@@ -43,7 +43,7 @@ _IN_DIGITS = lazy_pattern(
     r"(?<![.!?)]))"
     r"|(?=\d)(?<![\d:.])(?P<time>\d{1,2}:\d{2}(?![\d:])(?:\s?[apAP]\.?\s?[mM]\b\.?)?"
     r"|\d{1,2}\.\d{2}(?=\s[apAP]\.?[mM]\b)"
-    r"|\d{1,2}(?:[.:]\d{2})?\s?Uhr\b(?:\s\d{2}(?!\d))?|\d{1,2}(?=\s?[apAP]\.?[mM]\b)\s?[apAP]\.?[mM]\b"
+    r"|\d{1,2}\.\d{2}\suur\b|\d{1,2}(?:[.:]\d{2})?\s?Uhr\b(?:\s\d{2}(?!\d))?|\d{1,2}(?=\s?[apAP]\.?[mM]\b)\s?[apAP]\.?[mM]\b"
     r"|\d{1,2}\s?h\s?\d{2}(?!\s?min|\d))"
     r"|(?=\d)(?<![\d:.])(?P<ratio>\d{1,9}(?:(?::|\s:\s?)\d{1,9}){1,2}"
     r"|(?:(?<=ratio )|(?<=ratio of ))\d{1,9} to \d{1,9})(?!\d)"
@@ -61,7 +61,7 @@ ROOT = lazy_pattern(  # "2√3", "36π", "4π/3"
     r"(?:√(?:\d{1,9}|\([\d+−/-]{1,20}\))|(?:(?<=\d)\s?π|π(?=\s?/))(?:\s?/\s?\d{1,9})?)"
     r"(?![\w^/(²³])(?!\s?[-+−·×*]\s?[\w(√])"
 )
-_IN_WORDS = lazy_pattern(r" power| root of | or minus | over ", re.IGNORECASE)
+_IN_WORDS = lazy_pattern(r" power| root of | or minus | over | squared| cubed|\ba dozen", re.IGNORECASE)
 _CLOCK = lazy_pattern(
     r"(?<![\d:.])(?:(?:午前|午後|上午|下午|早上|晚上|凌晨|오전|오후)\s?)?\d{1,2}\s?(?:[時时시](?![間间간])"
     r"|[点點](?=\d{1,2}分|[半钟整]))"

@@ -17,6 +17,7 @@ from verifiers.extract.asked_values import (
     values_of,
 )
 from verifiers.extract.clauses import opposed
+from verifiers.extract.closings import OF_CHANCE
 from verifiers.extract.conclusions import altered, concludes
 from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.openings import MOST_EXPLAINING
@@ -263,6 +264,8 @@ def _answered_before(sentence: Sentence, earlier: list[Span], value: Quantity) -
             continue
         if is_wanted and not wanted.is_wanted(text, new[0]):
             continue
+        if value.value is not None and 0 < value.value < 1 < (new[0].value or 0) and OF_CHANCE.search(wanted.sentence):
+            continue  # a count of outcomes
         if len(shared) > len(own) or not is_a_step(new[0].value, value.value, known):
             return True
     return False

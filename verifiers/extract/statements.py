@@ -111,6 +111,11 @@ _AGAIN = lazy_pattern(
     re.IGNORECASE,
 )
 _WHERE = lazy_pattern(r"(?<=\d),\s(?:where|at which|wo|où|donde|onde|dove)\s[^.!?]*", re.IGNORECASE)
+_HOW_MANY = lazy_pattern(
+    r"\b(?:how many|wie viele|combien|cuántas|quantas|quante|hoeveel|hur många|ile)\b|(?<!\w)сколько|几个"
+    r"|多少",
+    re.IGNORECASE,
+)
 _SOLUTIONS = lazy_pattern(r"\b(?:solutions?|lösungen|soluciones|soluções|soluzioni)\b", re.IGNORECASE)
 _CLAIM = lazy_pattern(r"\b(?:the|this) claim\b", re.IGNORECASE)
 _CONTRASTED = lazy_pattern(
@@ -200,7 +205,8 @@ def _in_a_form(sentence: Sentence) -> Extraction | None:
     clause = max(concluded, *(text.rfind(sign, *span) + 1 for sign in (";", ":")))
     for begin in (concluded, clause):
         if says_no_solution(text[begin : span[1]]):
-            return Extraction((begin, span[1]), "statement")
+            counted = _HOW_MANY.search(wanted.sentence)
+            return Extraction((begin, span[1]), "statement", said="0" if counted else "")
     if all_reals(text[concluded : span[1]]) and not opposed(text[concluded : span[1]], language):
         return Extraction((concluded, span[1]), "statement", said="\\mathbb{R}")
     if TRUE_OR_FALSE.search(prompt[-ASKED:]):

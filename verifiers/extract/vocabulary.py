@@ -322,6 +322,7 @@ HARMLESS = Gated(
     r"|to (?:summarize|sum up|conclude)|(?:as )?seen \w+ally|(?:the )?best(?= (?:option|choice"
     r"|answer)\b)|(?:we (?:are|were)|we're) looking for"
     r"|the key (?:step|idea|point|insight|observation)|ou encore(?= §)"
+    r"|(?:does not|doesn't|can(?:not|'t) be) (?:factor(?:ed)?|simplif(?:y|ied)|reduced?|decomposed?) (?:any )?further"
     r"|(?:that['’]s|that is|which is|i\.? ?e|or)\W{0,2} (?:about|roughly|approximately|around|nearly) §(?: (?:cubic"
     r"|square) \w+)?"
     r"|(?<!¤ and )(?<!¤, )(?<!¤ )§(?:,? (?:and )?§)* (?:are|were) (?:all |both )?(?:wrong|incorrect|mistakes|errors"

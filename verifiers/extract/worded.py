@@ -13,7 +13,8 @@ _WORDED = lazy_pattern(
     rf"(?<![\w.])(?:(?P<base>{_NUMBER}) (?:raised )?to the (?:power (?:of )?(?P<power>{_NUMBER}|[a-z]\b)"
     rf"|(?P<nth>[a-z]{{4,9}}|\d{{1,3}}(?:st|nd|rd|th)) power)"
     rf"|(?:(?P<times>{_NUMBER}) times )?the (?P<root>square|cube) root of (?P<of>{_NUMBER})"
-    rf"|(?P<over>pi|{_NUMBER}) over (?P<under>{_NUMBER})(?!\s[a-z])|plus or minus (?P<both>{_NUMBER}))(?![\w-]|\.\d)",
+    rf"|(?P<raised>[a-z]) (?P<exponent>squared|cubed)|(?P<dozen>a) dozen|(?P<over>pi"
+    rf"|{_NUMBER}) over (?P<under>{_NUMBER})(?!\s[a-z])|plus or minus (?P<both>{_NUMBER}))(?![\w-]|\.\d)",
     re.IGNORECASE,
 )
 _NTH = {name: n for n, name in enumerate("second third fourth fifth sixth seventh eighth ninth tenth".split(), 2)}
@@ -30,11 +31,19 @@ def worded(text: str, start: int, end: int) -> list[Quantity]:
 
 
 def _said(match: re.Match[str]) -> str:
-    parts = {name: _digits(value.lower()) for name, value in match.groupdict().items() if value and name != "root"}
+    parts = {
+        name: _digits(value.lower())
+        for name, value in match.groupdict().items()
+        if value and name not in ("root", "exponent")
+    }
     if not all(parts.values()):
         return ""
     if "base" in parts:
         return f"{parts['base']}^{{{parts.get('power') or parts['nth']}}}"
+    if "raised" in parts:
+        return f"{parts['raised']}^{2 if match['exponent'].lower() == 'squared' else 3}"
+    if "dozen" in parts:
+        return "12"
     if "over" in parts:
         return f"\\frac{{{parts['over']}}}{{{parts['under']}}}"
     if "both" in parts:

@@ -10,7 +10,8 @@ import re
 from verifiers.lazy_pattern import lazy_pattern
 
 NO_SOLUTION = (
-    r"there (?:(?:is|are) no|(?:is|are)nt any) (?:such )?(?:real |integer |rational )?(?:solutions?|pairs?|numbers?"
+    r"there (?:(?:is|are) no|(?:is|are)nt any) (?:such )?(?:real |integer |rational )?(?:solutions?|roots?|pairs?"
+    r"|numbers?"
     r"|values?|triples?|functions?|integers?|points?)(?: at all)?|no (?:real |integer )?solutions? exists?"
     r"|(?:(?:the|this) (?:equation|system|inequality)|it) has no (?:real |integer |rational )?solutions?(?: at all)?"
     r"|ليس للمعادلة (?:أي )?(?:حل|حلول)"

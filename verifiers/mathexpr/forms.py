@@ -70,7 +70,7 @@ _HOUR = lazy_pattern(
 _CLOCK_EAST = lazy_pattern(
     r"(?:([上早]|凌晨|午前|오전)午?上?|(下午|晚上|午後|오후))?\s*(\d{1,2})\s*[時时点點시](?:\s*(\d{1,2})\s*(?:[分분]|minutes)|([半반])|[钟整])?"
 )
-_UHR = lazy_pattern(r"(\d{1,2})(?:[.:](\d{2}))? uhr(?: (\d{1,2}))?")
+_UHR = lazy_pattern(r"(\d{1,2})(?:[.:](\d{2}))? uhr(?: (\d{1,2}))?|(\d{1,2})[.:](\d{2}) uur")
 _MONTHS = {name: number for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
 _MONTH = (
     r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
@@ -191,8 +191,9 @@ def _time(lower: str) -> Answer | None:
         return Answer("clock", words=(f"{int(match[1])}:00:00", (match[2] or match[3] or "").lower()))
     east, uhr = _CLOCK_EAST.fullmatch(lower), _UHR.fullmatch(lower)
     if east or uhr:
-        hour = int(east[3] if east else uhr[1] if uhr else 0)
-        minute = (int(east[4] or (30 if east[5] else 0))) if east else int(uhr[2] or uhr[3] or 0) if uhr else 0
+        hour = int(east[3] if east else (uhr[1] or uhr[4]) if uhr else 0)
+        minute = int(east[4] or (30 if east[5] else 0)) if east else 0
+        minute = int(uhr[2] or uhr[3] or uhr[5] or 0) if uhr else minute
         half = "" if east is None else "a" if east[1] else "p" if east[2] else ""
         return Answer("clock", words=(f"{hour}:{minute:02}:00", half)) if hour < 25 and minute < 60 else None
     return None

@@ -34,6 +34,7 @@ _MINUS = lazy_pattern(
     re.I,
 )
 _PER_HUNDRED = lazy_pattern(r"百分之\s*(\d+(?:\.\d+)?)")
+_FRACTION_IN_TEXT = lazy_pattern(r"\\text\s*\{\s*(\d{1,9}\s*(?:分之|分の|분의)\s*\d{1,9})\s*\}")
 _FRACTION = lazy_pattern(r"(\d{1,9})\s*(?:分之|分の|분의)\s*(\d{1,9})")
 
 # An ASCII text without any of these words is returned unchanged.
@@ -44,7 +45,7 @@ def in_english(text: str) -> str:
     """Returns the text with these words and fractions in English or LaTeX."""
     if not text.isascii():
         text = _PER_HUNDRED.sub(r"\1\\%", text)
-        text = _FRACTION.sub(r"\\frac{\2}{\1}", text)
+        text = _FRACTION.sub(r"\\frac{\2}{\1}", _FRACTION_IN_TEXT.sub(r"\1", text))
         text = _CHAR_RUN.sub(_scales, text)
     if text[:1] not in "0123456789":
         text = _MINUS.sub("-", text)

@@ -16,6 +16,8 @@ def same_words(gold: Answer, text: str, gold_text: str = "") -> bool:
         return False
     if [word for word in words if word != "and"] == [word for word in wanted if word != "and"]:
         return True
+    if len(words) == len(wanted) == 1 and _same_verb(words[0], wanted[0]):
+        return True
     if gold.kind == "text" and _names(wanted) and _names(wanted) == _names(words):
         return True  # "Boris and Anna"
     if gold.kind == "text" and weekday(wanted) is not None:
@@ -36,3 +38,8 @@ def _names(words: tuple[str, ...]) -> list[str]:
     kept = sorted(word for word in words if word != "and")
     listed = words[-2:-1] == ("and",) and len(kept) < 8 and all(word.isalpha() and len(word) > 2 for word in kept)
     return kept if listed and words[1::2] == ("and",) * (len(words) // 2) else []
+
+
+def _same_verb(first: str, second: str) -> bool:
+    """Returns whether both words say that something converges, or both that it diverges."""
+    return any(first.startswith(stem) and second.startswith(stem) for stem in ("converg", "diverg", "konverg"))
