@@ -178,7 +178,7 @@ _ARGUMENT = Gated(
     r"|carré|cube|racine|avec|après|par|con|(?<!sai )(?<!fica )(?<!sale )(?<!queda )por|después de|(?<!è )di|da|do"
     r"|van|na|после|через|из|от|до|чем"
     r"|для|на|с|в|квадрат|без)"
-    r"|(?<![存现現所實实])在|见|見|百分之|минус|负|負|マイナス|마이너스|음수|سالب|ناقص|menos|moins|meno|من|بعد"
+    r"|(?<![存现現所實实])在|见|見|百分之|минус|负|負|マイナス|마이너스|음수|سالب|ناقص|menos|moins|meno|من|بعد|(?<!之)比"
     r"|مربع)\s*(?:(?:the|an?|numbers?|числа)\s+)*+[$(\\]*\s*$",
     re.IGNORECASE,
 )
@@ -191,7 +191,10 @@ _IN = lazy_pattern(r"\b(?:in|for|during|en|pendant|dans|durante|during|за)\s*$
 _NOT_THE_VALUE = lazy_pattern(
     r"\s*(?:(?:times|more|less|fewer|greater|larger|smaller|bigger|squared|cubed|too|tries|attempts|and|or|to"
     r"|plus|minus|divided|multiplied|doubled|halved|mal|fois|veces|vezes|volte|раз|больше|меньше)\b"
-    r"|(?:st|nd|rd|th)\b|の(?:二乗|平方|倍|三乗|約数|倍数)|的(?:平方|立方|倍|因|约|三|两|二)|倍|次方|의|题|題|半"
+    r"|(?:st|nd|rd|th)\b|[^\W\d_a-z]?\s?(?:より(?!も?前)|보다)|['’]?[td][ae]n (?:daha )?(?:fazla|az|büyük|küçük|çok"
+    r"|uzun|kısa)"
+    r"|से (?:ज़्यादा|ज्यादा|अधिक|कम|बड़[ाीे]|छोट[ाीे])|の(?:二乗|平方|倍|三乗|約数|倍数)|的(?:平方|立方|倍|因|约|三"
+    r"|两|二)|倍|次方|의|题|題|半"
     r"|个半|個半|又"
     r"|問|题目|步|号|번째|번|番目|-(?:й|я|е|го|му|ой|ая|ое|ый|er|e|de)(?![^\W\d_])|في المائة من|का वर्ग)",
     re.IGNORECASE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 
 from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.answers import Answer
@@ -71,3 +72,20 @@ def other_option(prompt: str, answer: Answer) -> bool:
         rational(side.node) if side.kind == "scalar" and side.node is not None else None for side in (ours, theirs)
     ]
     return None not in values and values[0] != values[1]
+
+
+_GIVEN = lazy_pattern(r"(?<![\d.,/])\d{1,9}(?:[.,]\d{1,9}|/[1-9]\d{0,8})?(?![\d/]|[.,]\d)")
+
+
+def other_of_two(prompt: str, gold: str, text: str) -> bool:
+    """Returns whether gold and answer are two different numbers of the question, such as 0.4 and 3/8.
+
+    A decimal gold accepts what rounds to it, but not where the question asks to choose between both.
+    """
+    ours, theirs = gold.strip(" $"), text.strip(" $.*")
+    if ours == theirs or not (_GIVEN.fullmatch(ours) and _GIVEN.fullmatch(theirs)):
+        return False
+    given = set(_GIVEN.findall(prompt[-2000:].replace("\\frac{", "").replace("}{", "/")))
+    if not {ours, theirs} <= given:
+        return False
+    return Fraction(ours.replace(",", ".")) != Fraction(theirs.replace(",", "."))

@@ -40,7 +40,7 @@ from verifiers.mathexpr.echo import restates
 from verifiers.mathexpr.golds import INTEGER, Gold, read_gold
 from verifiers.mathexpr.guard import same_but_for_values, variants
 from verifiers.mathexpr.limits import GUARD_BUDGET, MAX_ANSWER_CHARS, Budget, TooHard, Unreadable
-from verifiers.mathexpr.options import option_of, other_option
+from verifiers.mathexpr.options import option_of, other_of_two, other_option
 from verifiers.mathexpr.reading import read
 from verifiers.mathexpr.same_words import same_words
 from verifiers.units.words import without_units
@@ -409,6 +409,8 @@ class MathVerifier:
             if problem.prompt and other_option(problem.prompt, answer):
                 return "different", "the letter of one option with the text of another"
             reason = compared(gold.answer, answer, policy, budget)
+            if reason == "equal" and problem.prompt and other_of_two(problem.prompt, str(problem.answer), text):
+                return "different", "the other value of the question"
             if reason == "equal" and problem.prompt and restates(problem.prompt, gold.answer, answer, text):
                 return "unsolved", "the question's own expression"
             if reason != "equal" and self.multiple_choice == "auto" and (problem.prompt or len(gold.answer.words) > 1):
