@@ -141,6 +141,9 @@ def _in_digits(match: re.Match[str]) -> Quantity:
     kind = match.lastgroup or "number"
     if kind in ("formula", "relation", "time", "ratio"):
         whole = match[0].rstrip("*") if kind == "relation" else match[0]
+        missing = whole.count("(") - whole.count(")") if kind == "relation" else 0
+        if missing > 0 and match.string.startswith(")" * missing, match.start() + len(whole)):
+            whole += ")" * missing  # "y(x) = 3·exp(2x)"
         plain = whole.strip("$").replace(",", "")
         value = Fraction(plain) if plain.isdecimal() else None
         if kind == "time" and plain[-1].isdigit():
