@@ -94,7 +94,7 @@ def clean(text: str) -> str:
         text = _HTML.sub(_html_tag, text)
     if "\\\\" in text and "\\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)
-    if "{:}" in text:
+    if "{:}" in text and "\\text{:}" not in text:
         text = text.replace("{:}", ":")
     if "{}" in text or "{ }" in text:
         text = _RAISED_FRACTION.sub(r"\\frac{\1}{\2}", _UPRIGHT_C.sub("C", text))
@@ -138,7 +138,7 @@ def clean(text: str) -> str:
 _RAISED_FRACTION = lazy_pattern(r"\{\s?\}\^\{?(\d{1,4})\}?\s?(?:\\!)?/(?:\\!)?_\{?(\d{1,4})\}?")  # "{}^{3}\\!/_{4}"
 _UPRIGHT_C = lazy_pattern(r"\\mathrm\s?\{C\}(?=_)")
 _ARC_MINUTES = lazy_pattern(r"(\d{1,3})(?:\^\{?\\circ\}?|°)\s?(\d{1,2})\s?(?:'|\\prime|′)(?!')")
-_INDIAN = lazy_pattern(r"(?<![\d,.])\d{1,2}(?:,\d{2}){1,3},\d{3}(?![\d,])")  # "1,00,000"
+_INDIAN = lazy_pattern(r"(?<![\d,.])(?=[\d,]*,0)\d{1,2}(?:,\d{2}){1,3},\d{3}(?![\d,])")  # "1,00,000"; "1,10,100" is a list
 _DIVISORS = lazy_pattern(  # "\\text{mcd}(48, 60)"
     r"(?<![^\W\d_])(?:\\(?:text|mathrm|operatorname)\s*\{\s*)?(?:(?P<gcd>mcd|MCD|mdc|MDC|ggT|pgcd|PGCD|НОД|NWD|GCD|HCF|hcf)"
     r"|mcm|MCM|mmc|MMC|kgV|ppcm|PPCM|НОК|NWW|LCM)\}?\s*(?=(?:\\left\s*)?\()"
