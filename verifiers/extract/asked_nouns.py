@@ -24,6 +24,10 @@ _IS = lazy_pattern(
     r"|simply|just|indeed|given by|equal to|also|somit|genau|donc|alors|exactement|entonces|por tanto|portanto"
     r"|quindi)\s)?(?:(?:the numbers|die zahlen|les nombres|los números|os números|i numeri|числа|liczby|numerele)\s)?",
 )
+_HAS = lazy_pattern(  # "the matrix has eigenvalues 3 and 1"
+    r"(?<![^\W\d_])(?:has|have|hat|haben|a|ont|tiene|tienen|tem|têm|ha|hanno)\s(?:the\s|les\s|los\s|as\s|os\s|le\s)?"
+    r"(?P<noun>[^\W\d_]{4,})\s(?=[-−]?[\dπ√])"
+)
 _ANSWERS = frozenset(
     "answe resul solut root roots value integ deriv limit antid lösun ergeb antwo werte nulls resul répon racin valeu"
     " soluc respu valor raíce respo soluç soluz rispo risul radic корни ответ решен значе".split()
@@ -53,7 +57,7 @@ def noun_value(text: str, span: Span, wanted: Asked, language: str) -> Extractio
         return Extraction((span[0] + member.start(1), span[0] + member.end(1)), "statement", said=member[1])
     asked = _ANSWERS | {word[:5].lower() for word in _WORDS.findall(wanted.sentence) if len(word) > 2}
     found = None
-    for match in _IS.finditer(part):
+    for match in (*_HAS.finditer(part), *_IS.finditer(part)):
         if match["noun"][:5].lower() in asked and not _NOT_ITS_OWN.search(part[: match.start()]):
             found = match
     if found is None:

@@ -33,11 +33,13 @@ _COMPARED = (
     r"|como máximo"
     r"|no máximo|не більш\w* (?:за|від)|не больше)"
     r"|(?P<greater>greater|larger|bigger|größer|supérieure?s?|plus grande?s?|mayor(?:es)?|maior(?:es)?|maggiori?"
-    r"|больше)"
-    r"|(?P<less>less|smaller|kleiner|inférieure?s?|plus petite?s?|menor(?:es)?|minori?|меньше))"
-    r"(?:\s(?:than|als|à|que|do que|di|a|чем))?(?:\s(?P<equal>or equal to|than or equal to|oder gleich|ou égaux? à"
+    r"|больше|groter|större|większ\w+)"
+    r"|(?P<less>less|smaller|kleiner|inférieure?s?|plus petite?s?|menor(?:es)?|minori?|меньше|kleiner|mindre"
+    r"|mniejsz\w+))"
+    r"(?:\s(?:than|als|à|que|do que|di|a|чем|dan|än|niż|od))?(?:\s(?P<equal>or equal to|than or equal to|oder gleich"
+    r"|ou égaux? à"
     r"|ou égales? à|o igual(?:es)? (?:a|que)"
-    r"|ou igua(?:l|is) a|o ugual[ei] a|или равн\w+))?(?:\s(?:than|als|à|que|do que|di|a|чем))?"
+    r"|ou igua(?:l|is) a|o ugual[ei] a|или равн\w+))?(?:\s(?:than|als|à|que|do que|di|a|чем|dan|än|niż|od))?"
 )
 _NAMED = lazy_pattern(  # "x is greater than 4"
     r"(?<![\w'’^])(?P<name>[a-z])\$?\s(?:(?:is|be|ist|est|es|é|è|sia|must|muss|doit|debe|deve|has|to|être|ser|essere"
@@ -46,7 +48,7 @@ _NAMED = lazy_pattern(  # "x is greater than 4"
     re.IGNORECASE,
 )
 _ANY_NUMBER = lazy_pattern(  # "any real number that is at least 4 works"
-    r"(?<![^\W\d_])(?:any|every|all|each|jede|alle|tout|tous les|todos?|todos los|todos os|tutti i|усі"
+    r"(?<![^\W\d_])(?:any|every|all|each|jede|alle|alla|tout|tous les|todos?|todos los|todos os|tutti i|усі"
     r"|все)\s[^.;\d]{0,44}?"
     rf"(?<![^\W\d_]){_COMPARED}\s{_SIGNED.format('value')}(?![\w./]*\d)[^\d]{{0,60}}$",
     re.IGNORECASE,

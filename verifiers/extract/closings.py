@@ -38,7 +38,7 @@ _JOINTS = {
 _LONGEST = 40  # characters of the joint
 _ONE = lazy_pattern(r"\b(?:ein|eine[rs]?|une?|una|uno|uma?|één|ett|en|jedn[ao]|jeden|одна|один)$", re.IGNORECASE)
 _CLOSED = lazy_pattern(
-    r"[\s*_)}$]*(?:\s(?:chance|probability|odds))?(?:です|である|だ|になります|입니다|이다|이에요|है|हैं|होंगे)?[\s.!。।*_)\"”$]*"
+    r"[\s*_)}$]*(?:\s(?:chance|probability|odds))?(?:です|である|だ|になります|입니다|이다|이에요|है|हैं|होंगे|['’][td][iıuü]r)?[\s.!。।*_)\"”$]*"
 )
 
 
@@ -84,7 +84,8 @@ _ASKS_SEVERAL = Gated(
     r"|las)\b|\bquais\b|\bque números\b"
     r"|\b(?:encontre|determine|liste|ache|dê)\b[^.?!]{0,20}\b(?:tod[oa]s|os|as)\b|\bquali\b|\b(?:trova|elenca"
     r"|determina)\b[^.?!]{0,20}\b(?:tutt[ie]|i|le|gli)\b"
-    r"|\b(?:welke|noem|vilka|jakie|wymień|hangi \w+lar|hangi sayı|những|các|apa saja)\b|(?<!\w)(?:какие|каковы"
+    r"|\b(?:welke|noem|vilka|jakie|wymień|hangi \w+lar|hangi sayı|tüm|bütün|những|các|apa saja)\b|(?<!\w)(?:какие"
+    r"|каковы"
     r"|(?:найдите|назовите|перечислите|укажите)[^.?!]{0,20}все"
     r"|які|знайдіть всі|ما هي|أوجد جميع|ποιοι|ποιες|ποια)|哪些|哪两个|哪几个|所有|すべて|全て|何と何|모두 (?:구|찾)"
     r"|모든|무엇과|कौन-?सी? (?:दो )?संख्याएँ",
@@ -165,6 +166,16 @@ _ASKS_POINT = lazy_pattern(
     r"|(?<!\w)(?:точк\w*|координат\w*|вершин\w*|вектор\w*)|点|坐标|座標|頂点|좌표|向量|ベクトル|벡터",
     re.IGNORECASE,
 )
+_ASKS_FACTORS = lazy_pattern(
+    r"prime factor|factoriz|factoris|primfaktor|facteurs premiers|factores primos|fatores primos|fattori primi"
+    r"|простые множ"
+    r"|质因数|質因数|素因数|소인수|czynniki pierwsze|priemfactor",
+    re.IGNORECASE,
+)
+_POWER = r"\d{1,6}[²³⁴⁵⁶⁷⁸⁹]?(?:\^\{?\d\}?)?"
+_FACTORS = lazy_pattern(  # "360 = 2³ × 3² × 5"
+    rf"(?<![\w.])\d{{2,9}}\s?=\s?({_POWER}(?:\s?[×·*⋅]\s?{_POWER}){{1,8}})[\s.!*]*$"
+)
 _COORDINATE = r"\s*[-−]?\d[\d./]*\s*"
 _POINT = lazy_pattern(
     r"(?<!, )(?<!; )(?<![)] )(?<=\s)[$*]*(?:[A-Z]\s?=?\s?)?"
@@ -180,6 +191,7 @@ _FORMS = (
     (_ASKS_BETWEEN, _BOUNDS),
     (_ASKS_POINT, _POINT),
     (_ASKS_POINT, _POINT_BY_NAMES),
+    (_ASKS_FACTORS, _FACTORS),
 )
 
 

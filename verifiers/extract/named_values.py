@@ -50,21 +50,25 @@ def named_values(text: str, sentences: Sequence[Span], asked: str, language: str
 
 
 _SOME = r"[-−]?\s?(?:\d{1,9}(?:[.,/]\d{1,9})?|\d{0,4}√\d{1,6}|\d{0,4}π(?:/\d{1,4})?)"
-_SAME_NAME = lazy_pattern(
-    rf"(?<![\w'’])(?P<name>[a-z])\s?=\s?(?P<first>{_SOME}),?\s(?:or|oder|ou|o|и|или|lub|albo|of|eller|veya|vagy|sau|nebo"
-    rf"|and|und|et|y|e|i|en|och|ve)\s(?P=name)\s?=\s?(?P<second>{_SOME})[.\s*]*$"
+_JOINT = (
+    r"(?:,\s|,?\s?(?<!\w)(?:or|oder|ou|o|и|или|lub|albo|of|eller|veya|vagy|sau|nebo|and|und|et|y|e|i|en|och|ve|또는|그리고"
+    r"|或|或者|または|和|と)(?![A-Za-z])\s?)"
 )
+_SAME_NAME = lazy_pattern(
+    rf"(?<![\w'’])(?P<name>[a-z])\s?=\s?{_SOME}(?:{_JOINT}(?P=name)\s?=\s?{_SOME}){{1,5}}(?:\s?(?:입니다|이다|です))?[.。\s*]*$"
+)
+_AFTER_EQUALS = lazy_pattern(rf"=\s?({_SOME})")
 
 
 def values_of_one_name(text: str, span: Span, language: str) -> Extraction | None:
-    """Returns both values of "x = 0,5 lub x = −3", with which a sentence ends, as a list, or None."""
+    """Returns the values of "x = 0,5 lub x = −3", with which a sentence ends, as a list, or None."""
     found = _SAME_NAME.search(text, *span)
     led = text[span[0] : found.start()] if found else ""
     if found is None or opposed(led, language) or reports(led, NOTHING) or supposes(led) or UNREAL.search(led):
         return None
-    values = (found[part].replace("−", "-").replace(",", ".").replace(" ", "") for part in ("first", "second"))
+    values = (value.replace("−", "-").replace(",", ".").replace(" ", "") for value in _AFTER_EQUALS.findall(found[0]))
     said = ", ".join(f"{found['name']} = {value}" for value in values)
-    return Extraction((found.start(), found.end("second")), "statement", said=said)
+    return Extraction(found.span(), "statement", said=said)
 
 
 @functools.lru_cache(maxsize=64)

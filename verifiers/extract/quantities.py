@@ -21,6 +21,7 @@ from verifiers.extract.numerals import (
     parts,
 )
 from verifiers.extract.scaled import with_scale
+from verifiers.extract.spans import Span
 from verifiers.extract.spoken import half_of_day, spoken_times
 from verifiers.extract.worded import worded
 from verifiers.lazy_pattern import lazy_pattern
@@ -59,9 +60,10 @@ _IN_DIGITS = lazy_pattern(
 ROOT = lazy_pattern(  # "2√3", "36π", "4π/3"
     r"(?<![\w^/.,·×+−-])(?<![·*×+−-] )(?<!\d\*)(?=[\d√π])\d{0,9}(?:[.,/]\d{1,9})?"
     r"(?:√(?:\d{1,9}|\([\d+−/-]{1,20}\))|(?:(?<=\d)\s?π|π(?=\s?/))(?:\s?/\s?\d{1,9})?)"
-    r"(?![\w^/(²³])(?!\s?[-+−·×*]\s?[\w(√])"
+    r"(?![A-Za-z0-9_^/(²³])(?!\s?[-+−·×*]\s?[\w(√])"
 )
 _IN_WORDS = lazy_pattern(r" power| root of | or minus | over | squared| cubed|\ba dozen", re.IGNORECASE)
+_PRONOUN_BEFORE = lazy_pattern(r"\b(?:the|this|that|which|each|every|another|any)(?: [a-z]+)? $", re.IGNORECASE)
 _CLOCK = lazy_pattern(
     r"(?<![\d:.])(?:(?:午前|午後|上午|下午|早上|晚上|凌晨|오전|오후)\s?)?\d{1,2}\s?(?:[時时시](?![間间간])"
     r"|[点點](?=\d{1,2}分|[半钟整]))"
@@ -258,12 +260,19 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
         total = Fraction(value, whole) if whole else value + Fraction(1, 2) if half else Fraction(value)
         last += 1 if whole else len(half.split())
         place = (tokens[at].start(), tokens[last - 1].end())
-        alone = total == 1 and lower[at] in ARTICLES
+        alone = total == 1 and (lower[at] in ARTICLES or _is_pronoun(text, place, language))
         unit = unit_name(text, place[1])
         said = f"{total}\\text{{ {unit}}}" if unit and not unit.startswith("pound") else str(total)
         found.append(Quantity(place, "word", total, total, said, alone))
         at = last
     return found
+
+
+def _is_pronoun(text: str, span: Span, language: str) -> bool:
+    """Returns whether English "one" stands for a noun: "the one we want", "the faster one"."""
+    if language != "en" or text[slice(*span)].lower() != "one":
+        return False
+    return _PRONOUN_BEFORE.search(text, max(0, span[0] - 30), span[0]) is not None
 
 
 def _share_size(lower: list[str], at: int, alone: dict[str, int | Fraction], ordinals: dict[str, int]) -> int:

@@ -56,6 +56,7 @@ _SAID_TO_BE = lazy_pattern(
     r"(?!(?:left|what|that|the|thus|so|also|then|now|our|was|das|ce|lo|la|el|o)\b)([^\W\d_]{3,})",
     re.IGNORECASE,
 )
+_OF_EACH = lazy_pattern(r"\W*\b(?:each|every|jede[rs]?|chaque|cada|ogni|elke?|varje|każd\w+)\b", re.IGNORECASE)
 _HOLDS_NONE = lazy_pattern(r"\b(?:none|nothing|no|0|ohne|sans|sin|senza) ", re.IGNORECASE)
 _NO_NUMBER_AFTER = lazy_pattern(
     r"\b(?:around|about|between)\b(?!\s+(?:(?:a|an|the|half|some)\s+)*(?:§|[$€£]?\d|(?:one|two|three|four"
@@ -253,6 +254,8 @@ def _answered_before(sentence: Sentence, earlier: list[Span], value: Quantity) -
     for span in earlier[-MOST_EXPLAINING:]:
         part = text[slice(*span)]
         shared = shared_with(wanted.sentence, part)
+        if _OF_EACH.match(part) and not _OF_EACH.search(wanted.sentence):
+            continue
         if not shared or len(shared) < len(own) or "=" in part or opposed(part, language) or UNREAL.search(part):
             continue
         new = [

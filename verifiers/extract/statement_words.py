@@ -219,7 +219,7 @@ REPORTS = Gated(
     r"|argu(?:e|es|ed)|(?<!all )told"
     r"|(?<!which )(?<!this )(?<!that )(?<!product )(?<!sum )(?<!equation )(?<!formula )tells?"
     r"|heard|hears?|suppos\w+|assum\w+"
-    r"|imagin\w+|pretend\w*|suspect\w*|reckon\w*|according|rumou?r\w*|legend|allegedly|supposedly|apparently|seem\w*"
+    r"|imagin(?:e|es|ed|ing)|pretend\w*|suspect\w*|reckon\w*|according|rumou?r\w*|legend|allegedly|supposedly|apparently|seem\w*"
     r"|hop(?:e|es|ed|ing)|wish\w*|dream\w*|expect\w*|predict\w*|estimat\w+|should|ought|would|might|may|wants?"
     r"|wanted|plans|planned|intends?"
     r"|try|tries|tried|if only|unless|whether|let|suppose|prove|show that|were to|had been|so far|up to now|for now"

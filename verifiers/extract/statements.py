@@ -91,12 +91,13 @@ _RANKED = lazy_pattern(
     r"|zahl))*(?:です|니다)?[\s.!。]*",
     re.IGNORECASE,
 )
-_LONGEST_LEAD = 12  # characters of a preposition before a place
+_LONGEST_LEAD = 24  # characters of a preposition before a place
 _AT = lazy_pattern(  # "at x = 1", "при x = 1"
     r"(?<![^\W\d_])(?:at|when|for|where|if|with|bei|für|wenn|mit|pour|quand|lorsque|si|en|cuando|para|con|quando|per|em"
     r"|se|voor|bij|als|vid|när|för|om|dla|gdy|przy|при|если|для|когда)\s+[(*]*$|(?:[当當]|此[时時])\s?$",
     re.IGNORECASE,
 )
+_AT_NAME = lazy_pattern(r"\b(?:at|when|where|for) \$?[a-z]\$? (?:is|equals|=) $")
 _AT_BEHIND = lazy_pattern(r"\$?\s?(?:处|處|时|時|일 때|のとき)")
 _CLOSING_LETTER = lazy_pattern(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
 _LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
@@ -105,8 +106,9 @@ _AGAIN = lazy_pattern(
     r"(?P<kept>\d)(?:,|\s[—–-])\s?(?:which|and (?:it|this|that)|a fraction that) (?:can(?:['’]t|not|no longer)"
     r"|does(?:n['’]t| not)|is)"
     r" (?:be )?(?:reduced?|simplif(?:y|ied)|irreducible|in (?:lowest|simplest))[^.!?]*"
-    r"|(?<![\d.,/])(?P<value>\d?\.\d{1,6}),? (?:or|that is,?|i\.e\.,?"
-    r"|which is) (?P<percent>\d{1,3}(?:\.\d{1,4})?)\s?(?:%|per ?cent)"
+    r"|(?<![\d.,/])(?P<value>\d?\.\d{1,6}|\d{1,4}/[1-9]\d{0,3}),? (?:or|that is,?|i\.e\.,?"
+    r"|which is) (?P<about>(?:about|roughly|approximately|around) )?(?P<percent>\d{1,3}(?:\.\d{1,4})?)\s?(?:%"
+    r"|per ?cent)"
     r"(?![\w%])",
     re.IGNORECASE,
 )
@@ -308,7 +310,10 @@ def _narrowed(sentence: Sentence) -> Extraction | None:
 
 def _is_percent(again: re.Match[str]) -> bool:
     """Returns whether "0.25, or 25 percent" gives the same value twice."""
-    return Fraction(again["value"]) * 100 == Fraction(again["percent"])
+    over, _, under = again["value"].partition("/")
+    value = Fraction(over) / int(under or 1)
+    close = Fraction(1, 2 if again["about"] else 10**6)
+    return abs(value * 100 - Fraction(again["percent"])) < close
 
 
 def _in_the_main_clause(sentence: Sentence) -> Extraction | None:
@@ -340,7 +345,10 @@ def _without_places(sentence: Sentence, values: Sequence[Quantity]) -> Sequence[
     kept = []
     for value in values:
         name = NAMED.match(sentence.text, *value.span) if value.kind in ("relation", "formula") else None
-        led = sentence.text[max(sentence.span[0], value.span[0] - _LONGEST_LEAD) : value.span[0]]
+        begin = max(sentence.span[0], value.span[0] - _LONGEST_LEAD)
+        led = sentence.text[begin : value.span[0]]
+        if value.kind in ("number", "word") and _AT_NAME.search(sentence.text, begin, value.span[0]):
+            continue
         behind = _AT_BEHIND.match(sentence.text, value.span[1], sentence.span[1])
         if name is None or name[1] in sentence.question.names or not (behind or _AT.search(led)):
             kept.append(value)

@@ -34,7 +34,7 @@ NO_SOLUTION = (
 # A clause that says within a sentence that there is no solution. Its "no" does not deny an answer.
 NO_SOLUTION_SAID = lazy_pattern(
     r"\b(?:(?:has|have|having) no (?:real |integer |such )?solutions?|no (?:real |such )?(?:numbers?|values?"
-    r"|solutions?)(?: of \w)?"
+    r"|solutions?|\$?[a-z]\$?)(?: of \w)?(?: whatsoever)?(?: (?:that|which))?"
     r" (?:satisf\w+|works?|exists?|fits?)(?: (?:the|this) \w+)?|hat(?: also| daher"
     r"| somit)? keine (?:reelle )?lösung(?:en)?"
     r"|n['’]a (?:donc )?(?:pas de|aucune) solution|no tiene(?:n)? (?:ninguna )?soluci(?:ón|ones)"

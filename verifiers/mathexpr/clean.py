@@ -94,6 +94,10 @@ def clean(text: str) -> str:
         text = _HTML.sub(_html_tag, text)
     if "\\\\" in text and "\\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)
+    if "!=" in text:
+        text = _FACTORIAL_EQUALS.sub("! = ", text)
+    if "text" in text and "=" in text:
+        text = _AND_IN_TEXT.sub(lambda match: r"\text{or}" if match[1] in _OR_WORDS else r"\text{and}", text)
     if "{:}" in text and "\\text{:}" not in text:
         text = text.replace("{:}", ":")
     if "{}" in text or "{ }" in text:
@@ -135,10 +139,16 @@ def clean(text: str) -> str:
     return from_python(text)
 
 
+_FACTORIAL_EQUALS = lazy_pattern(r"(?<=[\w)}])!=")  # "5!=120"
+_OR_WORDS = frozenset("o ou oder или lub of".split())
+_AND_IN_TEXT = lazy_pattern(  # "x=2\\ \\text{y}\\ x=3"
+    r"\\text\s*\{\s*(y|et|und|oder|ou|o|и|или|lub|of)\s*\}(?=(?:\s|\\[ ,;]|~)*[A-Za-z]\s*=)"
+)
 _RAISED_FRACTION = lazy_pattern(r"\{\s?\}\^\{?(\d{1,4})\}?\s?(?:\\!)?/(?:\\!)?_\{?(\d{1,4})\}?")  # "{}^{3}\\!/_{4}"
 _UPRIGHT_C = lazy_pattern(r"\\mathrm\s?\{C\}(?=_)")
 _ARC_MINUTES = lazy_pattern(r"(\d{1,3})(?:\^\{?\\circ\}?|°)\s?(\d{1,2})\s?(?:'|\\prime|′)(?!')")
-_INDIAN = lazy_pattern(r"(?<![\d,.])(?=[\d,]*,0)\d{1,2}(?:,\d{2}){1,3},\d{3}(?![\d,])")  # "1,00,000"; "1,10,100" is a list
+# "1,00,000"; "1,10,100" is a list
+_INDIAN = lazy_pattern(r"(?<![\d,.])(?=[\d,]*,0)\d{1,2}(?:,\d{2}){1,3},\d{3}(?![\d,])")
 _DIVISORS = lazy_pattern(  # "\\text{mcd}(48, 60)"
     r"(?<![^\W\d_])(?:\\(?:text|mathrm|operatorname)\s*\{\s*)?(?:(?P<gcd>mcd|MCD|mdc|MDC|ggT|pgcd|PGCD|НОД|NWD|GCD|HCF|hcf)"
     r"|mcm|MCM|mmc|MMC|kgV|ppcm|PPCM|НОК|NWW|LCM)\}?\s*(?=(?:\\left\s*)?\()"
