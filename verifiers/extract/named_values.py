@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from verifiers.extract.asked import NOTHING
 from verifiers.extract.clauses import opposed, reports, supposes
+from verifiers.extract.quantities import in_digits
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.statement_words import UNREAL
 from verifiers.extract.turns import CORRECTION
@@ -28,6 +29,7 @@ def named_values(text: str, sentences: Sequence[Span], asked: str, language: str
         return None
     names = [name for name in wanted[-1].groups() if name]
     near = sentences[-_MOST_BEFORE:]
+    text = in_digits(text, near[0][0], near[-1][1], language)
     values: dict[str, str] = {}
     low, high = near[-1][1], near[-1][0]
     for span in near:

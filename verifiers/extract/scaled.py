@@ -44,7 +44,9 @@ def with_scale(text: str, quantity: Quantity, end: int) -> Quantity:
         return replace(quantity, said=f"{_decimal(quantity.value)}\\%")
     if percent is not None:
         return replace(quantity, span=(low, percent.end()), said=f"{_decimal(quantity.value)}\\%")
-    below = _BELOW_ZERO.match(text, high, end) or _BELOW_ZERO.match(text, low + _digits(text[low:high]), end)
+    below = _BELOW_ZERO.match(text, high, end)
+    if below is None and not text[high - 1].isdecimal():  # the quantity has its unit
+        below = _BELOW_ZERO.match(text, low + _digits(text[low:high]), end)
     if below is not None and quantity.value > 0:
         value = Fraction(-quantity.value)
         return replace(quantity, span=(low, below.end()), value=value, key=value, said=str(value))

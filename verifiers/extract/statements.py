@@ -27,7 +27,7 @@ from verifiers.extract.last_sentences import closing
 from verifiers.extract.named_values import named_values, values_of_one_name
 from verifiers.extract.openings import answered_first, opening_answer
 from verifiers.extract.operands import result_of
-from verifiers.extract.quantities import in_digits, quantities
+from verifiers.extract.quantities import quantities
 from verifiers.extract.scaled import in_units_of
 from verifiers.extract.sentences import BEFORE_AND
 from verifiers.extract.spans import Extraction, Span
@@ -147,7 +147,7 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
         return None
     asked = values_of_question(prompt[-2000:], language)
     if prompt:
-        pair = named_values(in_digits(text, sentences[0][0], end, language), sentences, wanted.sentence, language)
+        pair = named_values(text, sentences, wanted.sentence, language)
         pair = pair or values_of_one_name(text, sentences[-1], language)
         if pair is not None:
             return pair
