@@ -44,7 +44,9 @@ _MATHS = lazy_pattern(
 _AND = lazy_pattern(r"(?<=[\w)\]√π²³])\s(?:and|und|et|y|e|и|și|i|och|en)\s(?=[-−(\[\w√π])")
 # An aside that ends the sentence: "(-2, 5], open on the left".
 _ASIDE = lazy_pattern(
-    r",\s(?=(?:open|closed|with|where|for|or (?:about|roughly|approximately)|so|since|because|as|which)\b)"
+    r",\s(?=(?:open|closed|or (?:about|roughly|approximately)|so|since|because|as|which|(?:with|where"
+    r"|for) [^,.;\d]{0,40}\b(?:constants?"
+    r"|integers?|arbitrary|any|all|every|real|Konstante|constante|entier|ganz\w*)\b)\b)"
 )
 _IN_BRACKETS = lazy_pattern(r"\s\([^\W\d_]{2,}(?:\s[^\W\d_]{2,}){0,2}\)")  # "x = 2 (vertical)"
 

@@ -29,7 +29,7 @@ _SUMMED = lazy_pattern(
 )
 _OPERATION = lazy_pattern(r"\d|[-+−*/×÷^]|\\(?:cdot|times|div|pm|sqrt|[dt]?frac)")
 _INSIDE_BEFORE = lazy_pattern(
-    r"(?:\w|^|[\s$=(])[-−+/^_]$|\\(?:cdot|times|div|pm|sqrt|log|ln|sin|cos|tan)\s*$|\\(?:sqrt|[dt]?frac|binom"
+    r"(?:\w|^|[\s$=(])[-−+/^_]$|\d\s?[-−+*/×·]\s?\$?$|[<>≤≥]\s?\$?$|\\(?:cdot|times|div|pm|sqrt|log|ln|sin|cos|tan)\s*$|\\(?:sqrt|[dt]?frac|binom"
     r"|overline)\s*\{\s*$"
 )
 _INSIDE_AFTER = lazy_pattern(r"\s*(?:[+/!_×]|\^(?!\s*\{?\s*\\circ)|\\(?:cdot|times|div|pm)(?![a-z])|-\s*\d)")

@@ -30,6 +30,7 @@ from verifiers.extract.statement_words import (
     WORD,
 )
 from verifiers.extract.turns import CORRECTION
+from verifiers.extract.vocabulary import SAFE
 from verifiers.lazy_pattern import lazy_pattern
 
 _LONGEST = 400  # characters of a sentence
@@ -268,6 +269,12 @@ _ASKS_WHICH = lazy_pattern(
     re.IGNORECASE,
 )
 _STEM = 6  # characters
+_COMMAND = lazy_pattern(r"\\[A-Za-z]+")
+_CONVERGING = frozenset("series sum integral sequence reihe folge série suite serie sucesión".split())
+_PRONOUNS = frozenset("it this that es sie elle il lo la".split())
+_AFTER_VERB = lazy_pattern(
+    r"(?:\s(?:absolutely|conditionally|too|here|indeed|absolut|absolument))?[\s.!*_]*", re.IGNORECASE
+)
 
 
 def alternative(text: str, sentence: Span, asked: str, language: str) -> Span | None:
@@ -281,5 +288,13 @@ def alternative(text: str, sentence: Span, asked: str, language: str) -> Span | 
     clause = text[begin:end]
     said = [word for word in WORD.finditer(text, begin, end) if word[0][:_STEM].lower() in stems]
     if len(said) != 1 or len(stems) < 2 or NOT.search(clause) or opposed(clause, language) or UNREAL.search(clause):
+        return None
+    led, after = text[begin : said[0].start()], text[said[0].end() : end]
+    words = {word.lower() for word in WORD.findall(led)}
+    things = {word.lower() for word in WORD.findall(_COMMAND.sub(" ", asked))}
+    named = words & things or (words & _CONVERGING if _CONVERGING.isdisjoint(things) else set())
+    if not words <= SAFE | named or not (named or words & _PRONOUNS) or any(char.isdigit() for char in clause):
+        return None
+    if not _AFTER_VERB.fullmatch(after):
         return None
     return said[0].span()

@@ -191,6 +191,9 @@ _IN = lazy_pattern(r"\b(?:in|for|during|en|pendant|dans|durante|during|за)\s*$
 _NOT_THE_VALUE = lazy_pattern(
     r"\s*(?:(?:times|more|less|fewer|greater|larger|smaller|bigger|squared|cubed|too|tries|attempts|and|or|to"
     r"|plus|minus|divided|multiplied|doubled|halved|mal|fois|veces|vezes|volte|раз|больше|меньше)\b"
+    r"|-odd\b|[^\W\d_a-z]{0,2}\s?(?:左右|近く|余り(?![まがは])|弱(?!い)|以下|남짓|가까이)|多[个個的]|kadar\b"
+    r"|[a-z]{2,12} (?:less|minus|plus|moins|menos|meno|weniger) (?:one|two|three|un[eoa]?|ein\w*|\d+)\b"
+    r"|[a-z]{2,12} (?:times (?:two|three|\d)|and (?:one|two|three) more)\b"
     r"|(?:st|nd|rd|th)\b|[^\W\d_a-z]?\s?(?:より(?!も?前)|보다)|['’]?[td][ae]n (?:daha )?(?:fazla|az|büyük|küçük|çok"
     r"|uzun|kısa)"
     r"|से (?:ज़्यादा|ज्यादा|अधिक|कम|बड़[ाीे]|छोट[ाीे])|の(?:二乗|平方|倍|三乗|約数|倍数)|的(?:平方|立方|倍|因|约|三"
@@ -259,8 +262,14 @@ _BOUND = Gated(
     r"|che)(?: la)?"
     r"|au (?:moins|plus)|presque"
     r"|al menos|como (?:máximo|mínimo)|casi|(?:pelo|ao) menos|no (?:máximo|mínimo)|quase|almeno|al massimo"
-    r"|quasi)\s*[$(\\*]*$"
-    r"|(?:не (?:менее|более|меньше|больше)|почти|至少|至多|最多|最少|接近|将近|不到|超过|不超过|少なくとも"
+    r"|quasi|gut|kaum|um die|bis zu|allenfalls|womöglich|über|unter|à peine|près de|quelque|apenas|hasta"
+    r"|a lo (?:sumo|más)"
+    r"|(?:tem|há|são|ficam|restam)(?: agora)? uns|até|fino a|co najwyżej|jakieś|amper|hoogstens|minstens|upwards of"
+    r"|as good as|scarcely|barely|capped at|climbs? past|environ|zweimal|doppelt so viele? wie|deux fois"
+    r"|(?:el )?doble de"
+    r"|(?:il )?doppio di|(?:o )?dobro de)\s*[$(\\*]*$"
+    r"|(?:свыше|порядка|от силы|менее|более|чуть (?:больше|меньше)|вдвое (?:больше|меньше)|дважды|نحو|ما يقارب"
+    r"|не (?:менее|более|меньше|больше)|почти|至少|至多|最多|最少|接近|将近|不到|超过|不超过|少なくとも"
     r"|多くとも|ほぼ"
     r"|적어도|많아야|거의|على الأقل|على الأكثر|تقريبا)\s*[$(\\*]*$",
     re.IGNORECASE,

@@ -50,6 +50,16 @@ _UNKNOWN = lazy_pattern(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z'’])")
 _MATHS = lazy_pattern(r"\$([^$]{1,400})\$")
 _COMMAND = lazy_pattern(r"\\[A-Za-z]+")
 _EQUALS = lazy_pattern(r"(?!y\s)[A-Za-z]['’′]{0,2}(?:\([a-z]\))?\s?=(?!.*=)")
+# Words before an expression that make it a part of the answer, or another line's equation.
+_OF_ANOTHER = lazy_pattern(
+    r"(?:\b(?:negative|opposite|root|reciprocal|inverse|square|half|double|multiple|derivative|antiderivative|complement"
+    r"|mirror image) of(?: the following:?)?|\b(?:at (?:most|least)|from|proportional to|(?:above|below)|(?:parallel"
+    r"|parallèle"
+    r"|paralela|perpendicular|perpendicolare|senkrecht) (?:to|zu|auf|à|a)|meets|touches|contains|negative von)"
+    r"|параллельна|与)"
+    r"[\s$(]*$",
+    re.IGNORECASE,
+)
 _LED = 24  # characters
 _OPERATES = lazy_pattern(r"[-−–+*·×⋅/=<>≤≥²³⁴⁵ⁿ^√(]|\d[A-Za-z]")
 # What may follow an expression that ends a sentence.
@@ -72,7 +82,7 @@ def whole_expression(text: str, extraction: Extraction, prompt: str) -> Extracti
         return extraction
     start, stop = extraction.span
     for low, high in _expressions(text, max(0, start - _LOOK), stop + _LOOK, prompt):
-        if low <= start < high and high - low > stop - start:
+        if low <= start < high and high - low > stop - start and not _OF_ANOTHER.search(text, max(0, low - _LED), low):
             return Extraction((low, high), extraction.source, extraction.others)
     return extraction
 

@@ -18,7 +18,10 @@ _CLOSERS = " \t\r\n$\\)]}*_`.。．,"
 _SUBJECT = r"(?:that|this|it|which|the above|my answer|they|he|she)"
 _SELF = Gated(
     any_of(
-        r"\b(?:scratch|strike) that\b|\bnever ?mind\b|\b(?:disregard|forget|ignore|discard) (?:that|this|it"
+        r"\blet me (?:start|begin|try) (?:over|again)\b|\berratum\b|\boff by (?:one|two|three|\d+|a factor)\b"
+        r"|\b(?:that|this|it)(?:['’]s| is) (?:one|two|three|a few|\d+) too (?:many|few)\b|\bi(?:['’]ve"
+        r"| have) mixed up\b"
+        r"|\b(?:scratch|strike) that\b|\bnever ?mind\b|\b(?:disregard|forget|ignore|discard) (?:that|this|it"
         r"|the (?:above|previous|last)|my)\b"
         r"|\bi take (?:it|that|this) back\b|\bjust kidding\b|\bi lied\b|\bi(?: was|['’]m| am) (?:wrong|mistaken)\b"
         r"|\bi mean[t]?\b|\bi mis(?:read|calculated|counted|took|spoke|typed|wrote)\b|\b(?:i"

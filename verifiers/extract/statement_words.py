@@ -273,6 +273,9 @@ OPPOSED = Gated(
     r"|(?:aur|ser|fer|rester|faudr|pourr)ai(?:en)?t|(?:haver|ter|ser|ficar|restar)iam?|(?:avr|sar"
     r"|rester)ebbe(?:ro)?|too (?:few|many|much|little|short|long|big|small)|short of|zu (?:wenig|viele?)|never"
     r"|hardly|barely|scarcely|only if|ungefähr|rund|knapp|unos|unas|alrededor"
+    r"|mitnichten|allesbehalve|tutt['’]altro|dista de|tampoco|longe de|nem|ponoć|denkste|von wegen|far from|unequal"
+    r"|odpada|descartad[oa]|entfällt|à rejeter|thrown out|extraneous|spurious|misreported|often given as|for all i know"
+    r"|if that|at the (?:very )?(?:most|outside)|my foot|absurd|n['’]a que faire|womöglich|magari|varmış|olsaydı"
     r"|à peu près|roughly|approx\w*|about|almost|nearly"
     r"|jamais|aucune?|guère|environ|presque|nunca|ningun[oa]?|aproximadamente|casi|quase|nenhuma?|nessun[oa]?"
     r"|quasi|circa"
@@ -285,6 +288,7 @@ OPPOSED = Gated(
     r"|hampir|atau|eller|lub|albo|maar|men|ale|tetapi|tapi|ama|fakat|nhưng|yoksa)\b"
     r"|(?<![^\W\d_])(?:не|нет|почти|примерно|около|ли|بل|ليس|ليست|لم|لن|لا|حوالي|تقريبا|ربما|أو|नहीं|शायद|लगभग|या"
     r"|करीब)(?![^\W\d_])"
+    r"|(?<!\w)مرفوض|بعيد عن|绝非|才怪|怎么会|そうだ(?=[。.])|たら(?=[。.])|欲しい|고 한다|고 싶"
     r"|[~≈∼≠?？؟]|\\(?:approx|sim|ne|neq|not|cancel|sout)\b|~~|[不没沒未](?!同)|大约|大約|约|約|也许|可能|或|ない"
     r"|ません|ほど|くらい|ぐらい|たぶん|おそらく"
     r"|아닙|아닌|아녔|않|못|안 |없|약 |아마|정도|쯤|또는|혹은",

@@ -65,6 +65,22 @@ _HALVING = lazy_pattern(r"\bhalving\b", re.IGNORECASE)
 _SAYING = lazy_pattern(
     r"\b(?:said|says?|told|tells?|claim(?:s|ed)?|thinks?|believes?|guess(?:es|ed)?)\b", re.IGNORECASE
 )
+# "At least", "Ballpark:": what bounds the content of a box, unless the question asks for an extreme value.
+_BOUNDED = lazy_pattern(
+    r"(?:\b(?:at (?:least|most)|(?:less|more|fewer|greater) than|no more than|up to|höchstens|mindestens|au (?:plus"
+    r"|moins)"
+    r"|environ|a lo (?:más|sumo)|al menos|como (?:máximo|mínimo)|até|no máximo|ballpark|roughly|approximately"
+    r"|somewhere near"
+    r"|circa|etwa|ungefähr)|(?:не )?(?:менее|более|меньше|больше)|примерно|最多|至多|至少|大约|最大で|少なくとも"
+    r"|多くとも)[\s:：$]*$",
+    re.IGNORECASE,
+)
+_ASKS_EXTREME = lazy_pattern(
+    r"least|most|minim|maxim|mínim|máxim|small|larg|great|few|wenigst|mindest|höchst|kleinst|größt|plus (?:petit"
+    r"|grand)|menor"
+    r"|mayor|maior|наимен|наибол|最[多少大小]|至[多少]|최[대소]",
+    re.IGNORECASE,
+)
 _HEADING = lazy_pattern(r"\s*(?:\*{1,3}|#{2,6}\s)[^*#\n?]{2,40}[.:]?\*{0,3}\s*")  # "**Why.**" before an explanation
 _INTRO = lazy_pattern(
     r"^\W*(?:surprisingly|unsurprisingly|remarkably|interestingly|fortunately|luckily|of course|either way"
@@ -208,7 +224,8 @@ _NAMES_IT = lazy_pattern(
 # Words for work that is still to be done with the value, or for how to read its digits.
 _UNDONE = lazy_pattern(
     r"\bstill (?:need|have|must|ha[sd]) to\b|\b(?:need|have|must|remains) to (?:add|subtract|multiply|divide|double"
-    r"|halve|square)\b|\bbase (?:two|three|four|five|six|seven|eight|nine|eleven|twelve|sixteen)\b|\bbinary\b",
+    r"|halve|square)\b|\bbase (?:two|three|four|five|six|seven|eight|nine|eleven|twelve|sixteen)\b|\bbinary\b"
+    r"|\b(?:half of (?:that|those|these)|double that|twice that|too (?:many|few)|in octal)\b",
     re.IGNORECASE,
 )
 # A sentence about an answer or its writer, where an everyday word may say whose the answer is or when it held.
@@ -547,6 +564,9 @@ class _Judge:
             clause = _NAME.sub(" ", clause)
         if everyday and not _GERMAN.search(clause):  # German nouns begin with capitals too
             clause = _NAME_ELSE.sub(" ", clause)
+        bounded = _BOUNDED.search(plain) if boxed and not _ASKS_EXTREME.search(self.prompt) else None
+        if bounded is not None:
+            return bounded[0].strip()
         if _CALCULATED.search(before):  # the calculation shows the value, whatever it counts
             return _objection(clause)
         clause = _ROMAN.sub(" ", clause)

@@ -78,9 +78,10 @@ _NO_SOLUTION = lazy_pattern(NO_SOLUTION)
 _ALL_REALS = lazy_pattern(
     r"\W*+(?:(?:so|hence|thus|therefore|any|that) )?(?:every|any|each|all) real (?:numbers?|values? of x|x)"
     r" (?:(?:is|are) (?:a )?solutions?|works?|satisf(?:y|ies) (?:it|the equation|the inequality))"
-    r"|[^.]*\b(?:jede reelle zahl"
+    r"|(?:(?!\b(?:nem|not|nicht|pas|no|non|ne|не|nie)\b)[^.])*\b(?:jede reelle zahl"
     r" ist (?:eine )?lösung|tout (?:nombre )?réel est solution|todo número real es solución|todo número real é solução"
-    r"|ogni numero reale è soluzione|vyhovuje každé reálné číslo)\b|[^.]*(?:любое|каждое) действительное число",
+    r"|ogni numero reale è soluzione|vyhovuje každé reálné číslo)\b|(?:(?!\b(?:nem|not|nicht|pas|no|non|ne|не"
+    r"|nie)\b)[^.])*(?:любое|каждое) действительное число",
     re.IGNORECASE,
 )
 
