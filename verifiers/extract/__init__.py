@@ -20,7 +20,7 @@ from verifiers.extract.operands import final_expression, whole_expression
 from verifiers.extract.retractions import instead, plain_tail, retracted
 from verifiers.extract.spans import Extraction, Span, after_thinking, closing_brace, ending, moved
 from verifiers.extract.statement_words import STOP
-from verifiers.extract.statements import begins_with_so, stated, with_unit
+from verifiers.extract.statements import begins_with_so, stated, voided_after, with_unit
 from verifiers.extract.turns import CONCLUSION, CORRECTION
 from verifiers.extract.words import VALUE, WORD
 from verifiers.lazy_pattern import lazy_pattern
@@ -157,7 +157,10 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
         expression = closing_expression(text, start, end) if found.source != "whole" else None
         if expression is not None:
             return Extraction(expression, "maths")
-        found = whole_expression(text, stated(text, start, end, prompt) or with_unit(text, end, found), prompt)
+        last = stated(text, start, end, prompt)
+        if last is None and voided_after(text, start, end, found.span, prompt):
+            return Extraction(None, "unsure")
+        found = whole_expression(text, last or with_unit(text, end, found), prompt)
         closing = final_expression(text, end, prompt) if found.span is None and found.source != "unsure" else None
         if closing is None or altered(text, (start, end), closing, placed=True, question=prompt):
             return found

@@ -241,6 +241,8 @@ def named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
         found = find(text, sentence, clause, prompt)
         if found is not None and find is asked_day and not concluded and _another_day(text, sentence, found, prompt):
             return None
+        if found is not None and _is_neighbour(text, sentence, found):
+            return None
         if found is not None:
             said = ANOTHER.sub(" ", text[slice(*(clause if concluded else sentence))])
             return None if opposed(said, language) else found
@@ -253,6 +255,25 @@ def named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
     if other and other[0].lower() not in prompt.lower():
         return None
     return None if found is None or opposed(THAT_IS.sub(" ", text[slice(*clause)]), language) else found
+
+
+_BEFORE_DAY = lazy_pattern(
+    r"\b(?:before|after|past|later than|earlier than|but|except|(?:veille|lendemain) (?:de|du)|víspera del?"
+    r"|después del?"
+    r"|antes del?|dag (?:na|voor)|tag (?:nach|vor)|frühestens|spätestens)\s*$|день (?:после|перед)\s*$",
+    re.IGNORECASE,
+)
+_BEHIND_DAY = lazy_pattern(
+    r"['’]s eve|\s?at the (?:earliest|latest)|的[前后]一天|の[翌前]日|\s?다음 날|\s?전날", re.IGNORECASE
+)
+    r"['’]s eve|\s?at the (?:earliest|latest)|的[前后]一天|の[翌前]日|\s?다음 날|\s?전날", re.IGNORECASE
+)
+
+
+def _is_neighbour(text: str, sentence: Span, span: Span) -> bool:
+    """Returns whether words beside a day make it another one ("the day after Thursday") or a bound."""
+    low = max(sentence[0], span[0] - 24)
+    return bool(_BEFORE_DAY.search(text, low, span[0]) or _BEHIND_DAY.match(text, span[1], sentence[1]))
 
 
 def _another_day(text: str, sentence: Span, span: Span, prompt: str) -> bool:

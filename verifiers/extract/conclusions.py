@@ -262,6 +262,7 @@ _BOUND = Gated(
     r"|che)(?: la)?"
     r"|au (?:moins|plus)|presque"
     r"|al menos|como (?:máximo|mínimo)|casi|(?:pelo|ao) menos|no (?:máximo|mínimo)|quase|almeno|al massimo"
+    r"|(?:half|third|quarter|fifth|none|neither|twice|double) (?:of )?(?:those|these|that|the)"
     r"|quasi|gut|kaum|um die|bis zu|allenfalls|womöglich|über|unter|à peine|près de|quelque|apenas|hasta"
     r"|a lo (?:sumo|más)"
     r"|(?:tem|há|são|ficam|restam)(?: agora)? uns|até|fino a|co najwyżej|jakieś|amper|hoogstens|minstens|upwards of"

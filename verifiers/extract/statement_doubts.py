@@ -56,6 +56,9 @@ _SAID_TO_BE = lazy_pattern(
     r"(?!(?:left|what|that|the|thus|so|also|then|now|our|was|das|ce|lo|la|el|o)\b)([^\W\d_]{3,})",
     re.IGNORECASE,
 )
+_EQUATED = lazy_pattern(
+    r"(?<![\w=])((?:\|[a-z]\||\d{1,3}[a-z]|[a-z]\s?[-+−*/^]\s?\d{1,4}|[a-z][²³]|\d{1,4}\s?[-+−*/]\s?[a-z]))\s?=\s?$"
+)
 _OF_EACH = lazy_pattern(r"\W*\b(?:each|every|jede[rs]?|chaque|cada|ogni|elke?|varje|każd\w+)\b", re.IGNORECASE)
 _HOLDS_NONE = lazy_pattern(r"\b(?:none|nothing|no|0|ohne|sans|sin|senza) ", re.IGNORECASE)
 _NO_NUMBER_AFTER = lazy_pattern(
@@ -109,6 +112,9 @@ def _altered(sentence: Sentence, value: Quantity, clause: Span) -> Extraction | 
     if altered(text, clause, value.span, placed=placed, named=own_unit, question=wanted.sentence):
         return NO_ANSWER
     led, after = text[clause[0] : value.span[0]], text[value.span[1] : sentence.span[1]]
+    equated = _EQUATED.search(led)
+    if equated and "".join(equated[1].split()) not in "".join(sentence.prompt.split()):
+        return NO_ANSWER  # "x + 1 = 5", "|x| = 5"
     if value.kind == "number" and LABELLED.search(led) and DOES.match(after):
         return NO_ANSWER  # "Bus 7 has ..."
     more = None if wanted.difference else MORE.search(after)

@@ -503,3 +503,23 @@ def with_unit(text: str, end: int, extraction: Extraction) -> Extraction:
     found = quantities(text, extraction.span[0], min(end, extraction.span[1] + _LONGEST_UNIT), "")
     whole = found and found[0].span[0] == extraction.span[0] and found[0].span[1] >= extraction.span[1]
     return replace(extraction, said=found[0].said) if whole else extraction
+
+
+_VOIDS = lazy_pattern(
+    r"\b(?:nothing|none|gone|half|double\w*|twice|fewer|less|more|minus|times|too (?:many|few)|should have"
+    r"|start over|flawed"
+    r"|misprinted|mixed up|single|taken away|added|doubl\w+|halv\w+|nichts|keine[rs]?|rien|aucun\w*|nada|ningun\w*"
+    r"|niente)\b",
+    re.IGNORECASE,
+)
+
+
+def voided_after(text: str, start: int, end: int, span: Span | None, prompt: str) -> bool:
+    """Returns whether the last sentence, which states no value, changes or doubts a value of an earlier one."""
+    if span is None or not prompt:
+        return False
+    _, sentences, _, language = closing(text, start, end, prompt)
+    if not sentences or span[1] > sentences[-1][0]:
+        return False
+    part = text[slice(*sentences[-1])]
+    return bool(_VOIDS.search(part) or (opposed(part, language) and not UNREAL.search(part)))
