@@ -266,8 +266,6 @@ _BEFORE_DAY = lazy_pattern(
 _BEHIND_DAY = lazy_pattern(
     r"['’]s eve|\s?at the (?:earliest|latest)|的[前后]一天|の[翌前]日|\s?다음 날|\s?전날", re.IGNORECASE
 )
-    r"['’]s eve|\s?at the (?:earliest|latest)|的[前后]一天|の[翌前]日|\s?다음 날|\s?전날", re.IGNORECASE
-)
 
 
 def _is_neighbour(text: str, sentence: Span, span: Span) -> bool:
