@@ -62,6 +62,7 @@ _NEXT_QUESTION = lazy_pattern(
     r"\n\s*[*#]{0,3}\s?(?:Q|Question|Problem|Exercise|Human|User|Instruction|Frage|Aufgabe|Pregunta|Problema|Domanda"
     r"|Pergunta|Вопрос|Задача|问题|問題)(?:[*]{0,2}\s?[:：]|\s\d{1,3}[*]{0,2}\s?[.:：])"
 )
+_COMMAND = lazy_pattern(r"\\(?:(?:begin|end)\s*\{[a-z]+\*?\}|[A-Za-z]+)")
 _DIGITS = lazy_pattern(r"\d+")
 _TAIL_OF_QUESTION = 200  # characters
 _TAIL = 20_000  # characters before the end in which anchors and the last maths are searched
@@ -150,7 +151,7 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
             return _with_letter(text, letter, found)
     if found is None:
         found = unannounced(text, start, end)
-        short = found.source == "whole" and len(WORD.findall(text, start, end)) < 4
+        short = found.source == "whole" and len(WORD.findall(_COMMAND.sub(" ", text[start:end]))) < 4
         short = short and not _SAYS.match(text, start, end)
         if prompt is None or short or found.source in ("anchor", "code", "options"):
             return found

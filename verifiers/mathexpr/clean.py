@@ -140,9 +140,9 @@ def clean(text: str) -> str:
 
 
 _FACTORIAL_EQUALS = lazy_pattern(r"(?<=[\w)}])!=")  # "5!=120"
-_OR_WORDS = frozenset("o ou oder или lub of".split())
+_OR_WORDS = frozenset("o ou oder oppure или lub of".split())
 _AND_IN_TEXT = lazy_pattern(  # "x=2\\ \\text{y}\\ x=3"
-    r"\\text\s*\{\s*(y|et|und|oder|ou|o|и|или|lub|of)\s*\}(?=(?:\s|\\[ ,;]|~)*[A-Za-z]\s*=)"
+    r"\\text\s*\{\s*(y|et|und|oder|ou|o|oppure|и|или|lub|of)\s*\}(?=(?:\s|\\[ ,;]|~)*[A-Za-z]\s*=)"
 )
 _RAISED_FRACTION = lazy_pattern(r"\{\s?\}\^\{?(\d{1,4})\}?\s?(?:\\!)?/(?:\\!)?_\{?(\d{1,4})\}?")  # "{}^{3}\\!/_{4}"
 _UPRIGHT_C = lazy_pattern(r"\\mathrm\s?\{C\}(?=_)")

@@ -111,7 +111,7 @@ class MathVerifier:
         GoldError: (when called) the problem has no gold, or one that can't be understood.
     """
 
-    version = "14"
+    version = "15"
 
     def __init__(
         self,
