@@ -80,7 +80,7 @@ _DID = lazy_pattern(
 _NOT = lazy_pattern(
     r"(?<!\w)(?:not|n['’]t|never|neither|nor|nicht|kein\w*|pas|no|não|non|niet|geen|inte|nie|не|değil|không|bukan"
     r"|tidak|if|unless"
-    r"|except|but|would)(?!\w)",
+    r"|except|but|would|fails? to|refuses? to|anything but|far from|stops?|ceases? to)(?!\w)",
     re.IGNORECASE,
 )
 

@@ -21,6 +21,7 @@ from verifiers.extract.closings import OF_CHANCE
 from verifiers.extract.conclusions import altered, concludes
 from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.openings import MOST_EXPLAINING
+from verifiers.extract.other_subjects import of_another_subject
 from verifiers.extract.placements import is_placed
 from verifiers.extract.quantities import quantities
 from verifiers.extract.spans import Extraction, Span
@@ -96,6 +97,8 @@ def _is_of_another(sentence: Sentence, value: Quantity) -> bool:
     if another_is_asked(text, span, value, sentence.inside, sentence.asked, prompt[-ASKED:], wanted):
         return True
     if counts_another(text, span, value, prompt, wanted):
+        return True
+    if of_another_subject(sentence.part, wanted.sentence, prompt, sentence.language):
         return True
     if wanted.fraction and _said_of_another(text[value.span[1] : span[1]], wanted):
         return True
