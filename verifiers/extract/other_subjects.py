@@ -30,6 +30,16 @@ _GROUPS = {
         r"radius|rayon|radio|raio|raggio|радиус\w*|半径|반지름",
         r"diameter|durchmesser|diamètre|di[áa]metro|диаметр\w*|直径|(?<!반)지름",
     ),
+    "journey": (
+        r"arriv\w+|ankommt|ankunft|llega\w*|chega\w*|прибы\w+|приб[уы]д\w+|прие\w+|到达|抵达|到着|着[きく]|도착\w*",
+        r"leaves?|leaving|departs?|departed|sets? off|abfährt|salió|отправ\w+|выезж\w+"
+        r"|出发|出発|출발\w*",
+    ),
+    "course": (
+        r"ends?|ended|finish\w*|endet|terminent?|termina\w*|finisce|закончи\w+|заканчива\w+|кончи\w+|结束|終わ\w|끝나\w*",
+        r"starts?|started|begins?|began|beginnt|commencent?|empieza|comienza|começa|comincia|inizia|начин\w+|начал\w+"
+        r"|开始|始ま\w|시작\w*",
+    ),
     "colour": (
         r"red|rote?[rnms]?|rouges?|roj[oa]s?|vermelh[oa]s?|ross[aeio]|красн\w*|红\w?|赤\w?",
         r"blue|blaue?[rnms]?|bleue?s?|azul(?:es)?|blu|син\w+|蓝\w?|青\w?",

@@ -179,7 +179,8 @@ def _concludes(sentence: Sentence, value: Quantity) -> bool:
         return True
     if text[: value.span[0]].endswith("**") and after.startswith("**"):
         return True
-    if value.kind == "time" and sentence.wanted.clock and [part.kind for part in sentence.inside].count("time") == 1:
+    times = [part.kind for part in sentence.inside].count("time")
+    if value.kind == "time" and sentence.wanted.clock and sentence.before and times == 1:
         return True
     if timed and sentence.question.time and _speaks_of(part, sentence.prompt[-ASKED:]):
         return True
