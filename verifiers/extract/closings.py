@@ -185,6 +185,15 @@ _POINT_BY_NAMES = lazy_pattern(  # "The vertex sits at x = 3, y = 5."
     r"(?<![\w'’])(x\s?=\s?([-−]?\d[\d./]*)(?:,| and|, and| und| et| y"
     r"| e)\s(?:at\s)?y\s?=\s?([-−]?\d[\d./]*))(?<![.,])[\s.!*]*$"
 )
+_ASKS_MATRIX = lazy_pattern(
+    r"\\begin\{[a-z]?matrix\}|\b(?:matri(?:x|ces?|z|zes)|macierz\w*|inverse|transpose|product)\b|\[\["
+    r"|\b[A-Z]\^|(?<!\w)матриц\w*|矩阵|行列|행렬",
+    re.IGNORECASE,
+)
+_ROW = r"\[\s*[-−]?[\w./]+(?:\s*,\s*[-−]?[\w./]+){0,9}\s*\]"
+_MATRIX = lazy_pattern(  # "So A squared = [[1, 4], [0, 1]]."
+    rf"(?:=|:|\b(?:is|equals|becomes|ist|est|es|é|è|jest)|(?<!\w)это|[是为は])\s*[$*]*(\[\s*{_ROW}(?:\s*,\s*{_ROW}){{0,9}}\s*\])[\s$.!*。]*$"
+)
 # Questions for a form of answer, and the end of a sentence that gives it.
 _FORMS = (
     (_ASKS_RATIO, _RATIO),
@@ -192,6 +201,7 @@ _FORMS = (
     (_ASKS_POINT, _POINT),
     (_ASKS_POINT, _POINT_BY_NAMES),
     (_ASKS_FACTORS, _FACTORS),
+    (_ASKS_MATRIX, _MATRIX),
 )
 
 

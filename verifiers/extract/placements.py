@@ -33,6 +33,13 @@ _LED_TO = lazy_pattern(
     re.IGNORECASE,
 )
 
+# "The sample has a density of 3 g/cm³.": what is asked for, as something that the thing in question has.
+_HAS_A = lazy_pattern(
+    r"\b(?:has|have|had|with|gives?|hat|haben|mit|a|avec|tiene|con|tem|com|ha|heeft|met|har)\s(?:(?:er|sie|es|il|elle|hij|zij)\s)?(?:an?|eine?n?r?|une?"
+    r"|una|uma?|een|en|ett)\s(?:[^\W\d_]+\s)?([^\W\d_]{4,})\s(?:[^\W\d_]+\s)?(?:of|von|de|di|van|av|på)\s+$",
+    re.IGNORECASE,
+)
+
 
 def is_placed(sentence: Sentence, clause: Span, value: Quantity) -> bool:
     """Returns whether the words of a clause before a value show that the value is the answer."""
@@ -47,6 +54,9 @@ def is_placed(sentence: Sentence, clause: Span, value: Quantity) -> bool:
         return True
     led = text[clause[0] : value.span[0]]
     is_wanted = wanted.is_wanted(text, value)
+    had = _HAS_A.search(led)
+    if had is not None and had[1][:5].lower() in wanted.sentence.lower():
+        return True
     if _leads(led, wanted, is_wanted) or (is_wanted and _LED_TO.search(led)):
         return True
     closes = bool(sentence.prompt) and not WORD.search(text[value.span[1] : sentence.span[1]])

@@ -323,7 +323,13 @@ OBJECTS = lazy_pattern(r"[.!?\n]\s+(?:But|However|In fact|Actually|In reality)\b
 MORE = lazy_pattern(
     r"\b(?:more|less|fewer|extra|mehr|weniger|de plus|de moins|más|menos|a mais|a menos|in più|in meno|больше"
     r"|меньше|meer|minder"
-    r"|mer|mindre|więcej|mniej)\W*$",
+    r"|mer|mindre|więcej|mniej)\W*$"
+    # after the value and its unit: "3 grams per litre less than that"
+    r"|\A(?:\s?(?!(?:and|or|which|that|so|but|is|are|was|has|as|und|oder|was|das|ist|et|ou|qui|y|o|que|e|и|что)\b)[^\s,;:(]{1,16}){0,4}?"
+    r"\s(?:more|less|fewer|higher"
+    r"|lower|greater|smaller|longer|shorter|mehr|weniger|höher|niedriger|größer|kleiner|länger|kürzer|de plus|de moins"
+    r"|más|menos|mais|più|meno|больше|меньше|meer|minder|mer|mindre|więcej|mniej)\s(?:than|als|que|do que|di|чем|dan|än"
+    r"|niż|od)(?![^\W\d_])",
     re.IGNORECASE,
 )
 LABELLED = lazy_pattern(r"(?!(?:so|then|thus|hence|therefore|and|is|are|now|finally)\b)\b[A-Za-z]+ $", re.IGNORECASE)
