@@ -184,8 +184,8 @@ _ARGUMENT = Gated(
     re.IGNORECASE,
 )
 _INCREASED = lazy_pattern(
-    r"\b(?:increas|decreas|grow|grew|ris|rose|fall|fell|drop|reduc|chang|shr[aiu]nk|improv"
-    r"|declin)\w*\s+by\s*[$(\\]*$",
+    r"\b(?:(?:increas|decreas|grow|grew|ris|rose|fall|fell|drop|reduc|chang|shr[aiu]nk|improv|declin)\w*"
+    r"|(?:goes|gone|go|went|is|was) (?:up|down))\s+by\s*[$(\\]*$",
     re.IGNORECASE,
 )  # "the area decreases by 25%"
 _IN = lazy_pattern(r"\b(?:in|for|during|en|pendant|dans|durante|during|за)\s*$", re.IGNORECASE)
@@ -212,6 +212,7 @@ _SCALED = lazy_pattern(
 )
 _JSON = lazy_pattern(r"""\{\s*["']?(?:final[_ ]?)?answer["']?\s*:\s*["']?([^"',{}:]+)["']?\s*\}""", re.IGNORECASE)
 _LAST_KEY = lazy_pattern(r"""[,{]\s*"answer"\s*:\s*"?([^"{}\[\]:]{1,200}?)"?\s*\}$""")
+_JSON_BLOCK = lazy_pattern(r"```(?:json)?\s*(\{[^`{}]{1,4000}\})\s*```\Z")
 _LEAD_IN = lazy_pattern(
     r"(?:(?:i(?:['’]d| would|['’]ll| will) (?:go with|pick|choose)|(?:so|thus|hence|therefore|yes|clearly|i think"
     r"|i believe),? (?:it['’]s|it is|it must be|it has to be)"
@@ -318,6 +319,8 @@ def unannounced(text: str, start: int, end: int) -> Extraction:
     if begin >= end:
         return Extraction(None, "empty")
     begin, end = _fenced(text, begin, end)
+    block = _JSON_BLOCK.search(text, max(begin, end - _LATE), end) if text.endswith("```", begin, end) else None
+    begin, end = block.span(1) if block else (begin, end)
     keyed = _JSON.fullmatch(text, begin, end) if text[begin] == "{" and end - begin < 400 else None
     if keyed is None and text[begin] == "{" and end - begin < 4000 and text[begin:end].count('"answer"') == 1:
         keyed = _LAST_KEY.search(text, begin, end)

@@ -57,7 +57,8 @@ _JOINT = (
     r"|或|或者|または|和|と)(?![A-Za-z])\s?)"
 )
 _SAME_NAME = lazy_pattern(
-    rf"(?<![\w'’])(?P<name>[a-z])\s?=\s?{_SOME}(?:{_JOINT}(?P=name)\s?=\s?{_SOME}){{1,5}}(?:\s?(?:입니다|이다|です))?[.。\s*]*$"
+    rf"(?<![\w'’])(?P<all>(?P<name>[a-z])\s?=\s?{_SOME}(?:{_JOINT}(?P=name)\s?=\s?{_SOME}){{1,5}})"
+    r"(?:\s?(?:입니다|이다|です))?[.。\s*]*$"
 )
 _AFTER_EQUALS = lazy_pattern(rf"=\s?({_SOME})")
 
@@ -70,7 +71,7 @@ def values_of_one_name(text: str, span: Span, language: str) -> Extraction | Non
         return None
     values = (value.replace("−", "-").replace(",", ".").replace(" ", "") for value in _AFTER_EQUALS.findall(found[0]))
     said = ", ".join(f"{found['name']} = {value}" for value in values)
-    return Extraction(found.span(), "statement", said=said)
+    return Extraction(found.span("all"), "statement", said=said)
 
 
 @functools.lru_cache(maxsize=64)

@@ -23,11 +23,25 @@ _REFUTED = lazy_pattern(
 _ONLY = lazy_pattern(
     r"\b(?P<ne>n(?:e\s|['’]))(?P<kept>[^\W\d_]+\s(?:(?:donc|alors|ainsi)\s)?)(?P<que>(?:plus\s)?que\s)(?=\d|[^\W\d_]+)"
 )
+_IFF = lazy_pattern(  # "x² < 9 if and only if -3 < x < 3"
+    r"(?<!fails)(?<!false)(?<!wrong)(?<!undefined),?\s(?:if,? and only if|si,? et seulement si|genau dann,? wenn"
+    r"|si,? y s[oó]lo si|se,? e (?:somente|s[oó]"
+    r"|apenas) se"
+    r"|se,? e solo se|wtedy i tylko wtedy,? gdy|тогда и только тогда,? когда)(?=,?\s[$\\(]*[-−]?[\w./"
+    r"|^²]{1,8}\s?[<>≤≥=\\])"
+    r"|当且仅当",
+    re.IGNORECASE,
+)
 # "Although some say 10, ...": not the writer's own doubt
 _CONCEDED = lazy_pattern(rf"(?:^|(?<=[.!?]\s)|(?<=\n)){CONCEDING}[^,.;!?\n]{{1,120}},\s", re.IGNORECASE)
+_SENTENCE_IN_BOX = lazy_pattern(
+    r"\\boxed\s*\{\s*\\(?:text|mbox|textrm|textbf|mathrm)\s*\{([^{}]{5,200})\}\s*\}(?=[\s$.\\)\]]*\Z)"
+)
 
 
 _TAIL = 20_000  # characters that are read
+_LONGEST_BOX = 300  # characters
+_FEWEST = 3  # words of a sentence
 
 
 def without_struck(text: str) -> str:
@@ -40,7 +54,18 @@ def neutral(text: str) -> str:
     head, tail = text[:-_TAIL], text[-_TAIL:]
     for pattern in (_EXACTLY, _CONCEDED, _REFUTED):
         tail = pattern.sub(_blank, tail)
+    tail = _IFF.sub(lambda match: ":".ljust(len(match[0])), tail)
     return head + _ONLY.sub(lambda match: f"{' ' * len(match['ne'])}{match['kept']}{' ' * len(match['que'])}", tail)
+
+
+def without_box(text: str) -> str:
+    """Returns the text without the box around a sentence that ends it: "\\boxed{\\text{Lena pays 14 euros.}}"."""
+    found = _SENTENCE_IN_BOX.search(text, max(0, len(text) - _LONGEST_BOX))
+    if found is None or len(found[1].split()) < _FEWEST or not any(char.isdecimal() for char in found[1]):
+        return text
+    low, high = found.span(1)
+    lead = " " * (low - found.start() - 1)
+    return f"{text[: found.start()]}\n{lead}{text[low:high]}{' ' * (len(text) - high)}"
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -69,6 +69,14 @@ def opening_answer(
     return None
 
 
+_THEREFORE = lazy_pattern(
+    r"\b(?:therefore|thus|hence|consequently|folglich|somit|demnach|donc|par conséquent|por (?:lo )?tanto|portanto"
+    r"|quindi"
+    r"|pertanto|więc|zatem)\b|(?<!\w)(?:следовательно|поэтому)(?!\w)|所以|因此|したがって|따라서",
+    re.IGNORECASE,
+)
+
+
 def answered_first(text: str, sentences: list[Span], language: str, wanted: Asked, asked: Sequence[Quantity]) -> bool:
     """Returns whether the first sentence answers the question and the others explain where its value comes from.
 
@@ -93,7 +101,11 @@ def answered_first(text: str, sentences: list[Span], language: str, wanted: Aske
         return True  # "Pip is 17. Without the six extra years ... 34, and half of that is 17."
     if objection(rest, language) or unsure(rest):
         return False
-    if last and last[0].key != values[0].key and text[: last[0].span[0]].rstrip("$€£ ").endswith("="):
+    concluded = last and (
+        text[: last[0].span[0]].rstrip("$€£ ").endswith("=")
+        or _THEREFORE.search(text, sentences[-1][0], last[0].span[0])
+    )
+    if concluded and last[0].key != values[0].key:
         return False  # the text goes on to calculate another value
     known = [value.value for value in asked if value.value is not None]
     later = [q for q in quantities(text, sentences[1][0], sentences[-1][1], language) if not q.article]

@@ -195,7 +195,7 @@ NONE_LEFT = lazy_pattern(
 # A question that asks for a difference or a change.
 DIFFERS = lazy_pattern(
     r"\b(?:more|less|fewer|difference|differ|(?:in|de)creas\w+|chang\w+|rise[ns]?|rose|drop\w*|grow\w*"
-    r"|grew|f[ae]ll\w*|reduc\w+|lower\w*|rais\w+|exceeds?"
+    r"|grew|f[ae]ll\w*|reduc\w+|lower\w*|rais\w+|exceeds?|deficit|surplus"
     r"|(?:long|tall|high|wid|old|young|heavi|light|fast|larg|bigg|small|short|warm|cold|deep|low|cheap)er"
     r"|unterschied|mehr|weniger"
     r"|plus|moins|diferencia|diferença|differenza|más|menos|mais|più|meno)\b|(?<!\w)(?:на сколько|разниц\w*)",
@@ -220,7 +220,8 @@ REPORTS = Gated(
     r"|(?<!which )(?<!this )(?<!that )(?<!product )(?<!sum )(?<!equation )(?<!formula )tells?"
     r"|heard|hears?|suppos\w+|assum\w+"
     r"|imagin(?:e|es|ed|ing)|pretend\w*|suspect\w*|reckon\w*|according|rumou?r\w*|legend|allegedly|supposedly|apparently|seem\w*"
-    r"|hop(?:e|es|ed|ing)|wish\w*|dream\w*|expect\w*|predict\w*|estimat\w+|should|ought|would|might|may|wants?"
+    r"|hop(?:e|es|ed|ing)|wish\w*|dream\w*|expect(?!ation (?:is|works|equals|comes)\b)\w*|predict\w*|estimat\w+"
+    r"|should|ought|would|might|may|(?!(?<=we )want (?:is|are|equals|must)\b)wants?"
     r"|wanted|plans|planned|intends?"
     r"|try|tries|tried|if only|unless|whether|let|suppose|prove|show that|were to|had been|so far|up to now|for now"
     r"|at first|first guess|initially|originally|not yet|in a dream|say|mistak\w*|wrong\w*|incorrect\w*|false\w*"

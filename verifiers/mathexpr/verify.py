@@ -21,7 +21,7 @@ from verifiers.extract import (
     squeezed,
 )
 from verifiers.extract.enumerations import enumerated
-from verifiers.extract.neutral import neutral, without_struck
+from verifiers.extract.neutral import neutral, without_box, without_struck
 from verifiers.extract.numerals import language_of
 from verifiers.extract.operands import only_expression
 from verifiers.extract.overruling import final_claims, is_claim
@@ -155,6 +155,10 @@ class MathVerifier:
             plain = in_digits(neutral(text), low, len(text), language)
             other = self._judge(problem, gold, plain, explanation) if plain != text else verdict
             verdict = other if other.score == 1.0 or verdict.detail == "nothing" else verdict
+        if verdict.reason in _NOT_COMPARED and not self.strict:
+            plain = without_box(text)
+            other = self._judge(problem, gold, plain, explanation) if plain != text else verdict
+            verdict = other if other.score == 1.0 else verdict
         return replace(verdict, span=original(verdict.span, cuts)) if cuts and verdict.span is not None else verdict
 
     def _judge(self, problem: Problem, gold: Gold, text: str, explanation: Explanation | None) -> Verdict:
