@@ -315,3 +315,27 @@ def test_a_test_of_several_comparisons_counts_once(verifier: CodeVerifier) -> No
     assert verdict.detail.startswith("test 0: f(2) returned 2, expected 3; 0 of 2 tests passed"), verdict.detail
     with CodeVerifier(partial=True, servers=1) as partial:
         assert partial(Problem(tests=tests), Completion("def f(x): return x")).score == 0.5
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "r = f(3)\nassert r == 14, r",
+        "assert {14: 1}[f(3)] == 1",
+        "r = f(3)\nraise ValueError(r)",
+        "import sys\nsys.exit(f(3))",
+        "def must(value):\n    assert value == 14, value\nf(must)",
+    ],
+)
+@pytest.mark.parametrize("value", ["10**5000", "[10**5000]", "{10**5000: 1}"])
+def test_a_value_without_a_text_is_a_wrong_answer(verifier: CodeVerifier, test: str, value: str) -> None:
+    """Python makes no text of an integer of more than 4,300 digits."""
+    program = f"def f(x):\n    return x({value}) if callable(x) else {value}"
+    verdict = judged(verifier, test, program)
+    assert (verdict.score, verdict.reason in ("WA", "RTE")) == (0, True), verdict.detail
+
+
+@pytest.mark.parametrize("text", ["import os; os._exit(0)", "import ctypes; ctypes.string_at(0)"])
+def test_a_value_that_ends_the_tests_process_is_a_verdict(verifier: CodeVerifier, text: str) -> None:
+    verdict = judged(verifier, "exec(f(3))", f"def f(x): return {text!r}")
+    assert (verdict.score, verdict.reason) == (0, "RTE"), verdict.detail

@@ -319,7 +319,7 @@ def judge_asserts(
             oracle.ended(_QUICK_S)
             frames = Frames(oracle, 64 * MIB, clock.look)
             try:
-                at, said = 0, frames.next()
+                at, said = None, frames.next()
                 while said is not None and said[0] == "at":
                     at, said = said[1], frames.next()
             except wire.WireError as error:
@@ -388,14 +388,21 @@ class _Clock:
                 self._candidate.channel.shutdown(socket.SHUT_RDWR)
 
 
-def _without_oracle(usage: Usage, trusted: Usage, at: int, total: int) -> Outcome:
-    """Returns the outcome if the trusted side exceeded a limit: caused by the submission's values, if it had any."""
+def _without_oracle(usage: Usage, trusted: Usage, at: int | None, total: int) -> Outcome:
+    """Returns the outcome if the trusted side ended early: caused by the submission's values, if it had any.
+
+    `at` is the test that was running, or None if none had begun.
+    """
+    test = f"test {at or 0}"
     if usage.killed == WALL:
-        return Outcome("TLE", 0, total, f"test {at}: {KILLED_BY_WATCH[WALL]}", usage)
+        return Outcome("TLE", 0, total, f"{test}: {KILLED_BY_WATCH[WALL]}", usage)
     if trusted.verdict in ("TLE", "MLE"):
         lacking = "time" if trusted.verdict == "TLE" else "memory"
-        text = f"test {at}: the test ran out of {lacking} on the submission's values"
+        text = f"{test}: the test ran out of {lacking} on the submission's values"
         return Outcome(trusted.verdict, 0, total, text, usage)
+    if at is not None:
+        text = f"{test}: the test's process ended with status {trusted.status} on the submission's values"
+        return Outcome("RTE", 0, total, text, usage)
     raise VerifierError(f"the process that runs the tests ended with status {trusted.status}")
 
 

@@ -142,8 +142,8 @@ class Candidate:
             raise
         except Exception as error:  # raised by trusted code; the submission sees its kind and text
             if isinstance(error, AssertionError):  # ... and may catch it, but the failure still counts
-                self.failed.append(str(error)[:_MAX_TEXT] or "a check inside a function passed to the submission")
-            self._send(["raise", _nearest([kind.__name__ for kind in type(error).__mro__]).__name__, str(error)])
+                self.failed.append(_said(error) or "a check inside a function passed to the submission")
+            self._send(["raise", _nearest([kind.__name__ for kind in type(error).__mro__]).__name__, _said(error)])
         else:
             self._send(["answer", wire.encode(result, self._lend)])
 
@@ -457,12 +457,12 @@ def main(channel: Channel, job: Any) -> None:
             try:
                 exec(compile(source, "<setup>", "exec", dont_inherit=True), namespace)
             except RemoteError as error:
-                candidate.stop("RTE", f"{type(error).__name__}: {error}")
+                candidate.stop("RTE", f"{type(error).__name__}: {_said(error)}")
             except Exception as error:  # the problem's own fault, unless the submission is involved
-                if candidate.calls == 0 and "Remote" not in str(error):
-                    channel.send(["gold", f"their setup fails: {type(error).__name__}: {error}"])
+                if candidate.calls == 0 and "Remote" not in _said(error):
+                    channel.send(["gold", f"their setup fails: {type(error).__name__}: {_said(error)}"])
                     return
-                candidate.stop("RTE", f"{type(error).__name__}: {error}")
+                candidate.stop("RTE", f"{type(error).__name__}: {_said(error)}")
         # Checked before any test runs, because the submission's values decide which lines of a test are reached.
         missing = [name for name in unknown if name not in namespace]
         if missing:
@@ -502,22 +502,32 @@ def _one(candidate: Candidate, namespace: dict[str, Any], source: str) -> list[s
     except RemoteError as error:
         known = candidate.raised and candidate.raised[0] is error
         kind, where = candidate.raised[1:] if known else (type(error).__name__, "")
-        return ["RTE", f"{kind}: {error}"[:_MAX_TEXT] + where]
+        return ["RTE", f"{kind}: {_said(error)}"[:_MAX_TEXT] + where]
     except AssertionError as error:
-        return ["WA", str(error)[:_MAX_TEXT]]
+        return ["WA", _said(error)]
     except MemoryError:
         return ["MLE", "while its value was processed"]
     except Exception as error:  # a value of the wrong kind made the test's own code fail
-        return ["WA", f"{type(error).__name__}: {error}"[:_MAX_TEXT]]
+        return ["WA", f"{type(error).__name__}: {_said(error)}"[:_MAX_TEXT]]
     except SystemExit as error:  # unittest.main() and the like: a test that exits has passed if the status is 0
         if error.code not in (None, 0):
-            return ["WA", f"the test ended with status {str(error.code)[:100]}"]
+            return ["WA", f"the test ended with status {_said(error.code)[:100]}"]
     except RemoteStopError:
         raise
     except BaseException as error:  # KeyboardInterrupt and the like, which a test's own code may raise
-        return ["WA", f"{type(error).__name__}: {error}"[:_MAX_TEXT]]
+        return ["WA", f"{type(error).__name__}: {_said(error)}"[:_MAX_TEXT]]
     if candidate.stopped:
         raise RemoteStopError
     if candidate.failed:
         return ["WA", candidate.failed.pop()]
     return ["AC", ""]
+
+
+def _said(error: object) -> str:
+    """Returns an exception's text. It may hold values of the submission of which none can be made: 10**5000."""
+    try:
+        return str(error)[:_MAX_TEXT]
+    except RemoteStopError:
+        raise
+    except BaseException as other:  # of any class, as the value's own code may run
+        return f"(its text can't be made: {type(other).__name__})"

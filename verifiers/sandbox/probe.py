@@ -18,7 +18,7 @@ MEANING = {
     "full": "namespaces, read-only root, seccomp, rlimits, cgroup",
     "ns": "namespaces, read-only root, seccomp, rlimits; memory of several processes is watched, not capped",
     "landlock": "Landlock, seccomp, rlimits; no processes besides the program itself",
-    "rlimit-only": "seccomp and rlimits only: a submission can read this machine's files",
+    "rlimit-only": "seccomp and rlimits only: a submission has its user's rights over this machine's files",
 }
 
 
@@ -111,7 +111,7 @@ def choose(level: str) -> str:
         reasons = "; ".join(f"{name}: {_trouble(name)}" for name in LEVELS[:-1])
         raise VerifierError(
             f"code can't be isolated on this machine ({reasons}). isolation='rlimit-only' would run it anyway, "
-            "with this machine's files readable"
+            "with all rights of its user over this machine's files"
         )
     if level not in LEVELS:
         raise ValueError(f"isolation must be 'auto' or one of {', '.join(LEVELS)}; got {level!r}")

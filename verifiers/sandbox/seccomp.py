@@ -53,7 +53,8 @@ _ABSENT = {  # for these, honest runtimes fall back to older calls if they seem 
     "lsm_set_self_attr": (460, 460), "lsm_list_modules": (461, 461),
 }  # fmt: skip
 _DONE = {  # these seem to succeed: the caller would wait for all that the machine has to write
-    "sync": (162, 81), "syncfs": (306, 267), "fsync": (74, 82), "fdatasync": (75, 83),
+    "sync": (162, 81), "syncfs": (306, 267), "fsync": (74, 82), "fdatasync": (75, 83), "msync": (26, 227),
+    "sync_file_range": (277, 84),
 }  # fmt: skip
 _CEILING = 463  # first number that is treated as unknown
 # Without namespaces nothing else separates a run from other processes of its user or from the modes of their files.
@@ -71,6 +72,10 @@ _CLONE, _FORK = {"clone": (56, 220)}, {"fork": (57, None), "vfork": (58, None)}
 _SOCKET, _IOCTL = {"socket": (41, 198), "socketpair": (53, 199)}, {"ioctl": (16, 29)}
 _SETSOCKOPT, _FCNTL, _PRCTL = {"setsockopt": (54, 208)}, {"fcntl": (72, 25)}, {"prctl": (157, 167)}
 _SETRLIMIT, _PRLIMIT = {"setrlimit": (160, 164)}, {"prlimit64": (302, 261)}
+# Each write to a file opened so waits for the disk, hundreds of times a second: the flags, by argument.
+_OPEN, _OPENAT, _PWRITEV2 = {"open": (2, None)}, {"openat": (257, 56)}, {"pwritev2": (328, 287)}
+_SYNCHRONOUS, _SYNCHRONOUS_WRITE = 0o4010000, 0x6  # O_SYNC and O_DSYNC; RWF_SYNC and RWF_DSYNC
+_OPENAT2 = {"openat2": (437, 437)}  # its flags are in memory, which a filter can't read
 _SECCOMP, _TGKILL = {"seccomp": (317, 277)}, {"tgkill": (234, 131)}
 _OF_SERVER = ("mount", "clone", "seccomp", "setrlimit", "prlimit64")  # calls that set up a run's isolation and limits
 _AF_UNIX = 1
@@ -126,6 +131,11 @@ def _denied(*, namespaces: bool, processes: bool) -> dict[str, _Action]:
     add(_REFUSED, refuse)
     add(_ABSENT, _return(_errno(errno.ENOSYS)))
     add(_DONE, _return(_errno(0)))
+    for calls, argument, flags in (
+        (_OPEN, 1, _SYNCHRONOUS), (_OPENAT, 2, _SYNCHRONOUS), (_PWRITEV2, 5, _SYNCHRONOUS_WRITE),
+    ):  # fmt: skip
+        add(calls, [_load(argument), (_JSET, 0, 1, flags), *refuse, *_return(_ALLOW)])
+    add(_OPENAT2, _return(_errno(errno.ENOSYS)))
     add(_SECCOMP, refuse)
     add(_PRCTL, [_load(0), *_any_of(_OWN_FILTER | (set() if namespaces else _HIDING), _errno(errno.EPERM)),
                  *_return(_ALLOW)])  # fmt: skip

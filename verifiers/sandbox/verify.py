@@ -53,7 +53,7 @@ class CodeVerifier:
         VerifierError: (on first use) this machine can't isolate code; the message says what is missing.
     """
 
-    version = "7"
+    version = "8"
     kind = "program"
     isolated = True
 
