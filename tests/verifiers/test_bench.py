@@ -89,9 +89,11 @@ def test_a_formula_is_timed():
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"text": "7", "expected": True}, "mine.jsonl:1: the gold is missing"),
+        ({"text": "7", "expected": True}, "mine.jsonl:1: no column 'gold'; the row has 'text', 'expected'"),
         ({"gold": math.nan, "text": "7", "expected": True}, "mine.jsonl:1: the gold must be"),
-        ({"gold": "7", "expected": True}, "mine.jsonl:1: text"),
+        ({"gold": None, "text": "7", "expected": True}, "mine.jsonl:1: the gold is missing"),
+        ({"gold": "7", "expected": True}, "mine.jsonl:1: no column 'text'; the row has 'gold', 'expected'"),
+        ({"gold": "7", "text": 7, "expected": True}, "mine.jsonl:1: text, and prompt"),
         ({"gold": "7", "text": "7"}, "mine.jsonl:1: expected must be true or false"),
         ({"gold": "7", "text": "7", "expected": "yes"}, "mine.jsonl:1: expected must be true or false"),
         ([], "mine.jsonl:1: a case must be an object"),
@@ -109,3 +111,35 @@ def test_mistakes_of_use(capsys):
     assert "did you mean 'math'" in capsys.readouterr().err
     assert main(["bench", "math", "--no-bundled"]) == 2
     assert "there are no cases" in capsys.readouterr().err
+
+
+def test_a_file_without_rows_and_a_report_that_cannot_be_written(cases, tmp_path, capsys):
+    (tmp_path / "empty.jsonl").touch()
+    assert main(["bench", "math", "--cases", str(tmp_path / "empty.jsonl")]) == 2
+    assert "empty.jsonl has no rows" in capsys.readouterr().err
+    assert main(["bench", "math", "--cases", str(cases), "--json", str(tmp_path / "none" / "r.json")]) == 2
+    assert "r.json can't be written: there is no folder" in capsys.readouterr().err
+
+
+def endless(problem, completion):
+    while True:
+        pass
+
+
+def leaving(problem, completion):
+    raise SystemExit(3)
+
+
+def broken(problem, completion):
+    raise ValueError("boo")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("endless", "no verdict within"), ("leaving", "SystemExit"), ("broken", "ValueError: boo")]
+)
+def test_a_verifier_that_never_answers(name, reason, cases, capsys):
+    """It also fails at its first call, which loads what the verifier needs."""
+    assert main(["bench", f"{__name__}:{name}", "--cases", str(cases), "--timeout", "0.5"]) == 0
+    said = capsys.readouterr().out
+    assert "gave no verdict on 6 of 6 cases" in said
+    assert reason in said

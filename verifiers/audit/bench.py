@@ -60,6 +60,7 @@ class Figures:
     hangs: int  # no verdict within the time limit; also counted in `unscored`
     worst_cpu_ms: float
     verdicts_per_cpu_s: float
+    reason: str = ""  # why there was no verdict, on the first such case
     paid: list[bool] = field(default_factory=list)  # by case
 
 
@@ -72,9 +73,12 @@ class Timed:
         self._reward = reward_of(target, {})
         low, high = self._reward.range
         self._low, self._span = low, high - low or 1.0
-        score_one(self._reward, Problem(answer="1"), Completion("1"))  # loading at the first call is not measured
+        self._loaded = False
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
+        if not self._loaded:  # what a verifier loads at its first call is not measured, but has the same deadline
+            self._loaded = True
+            score_one(self._reward, Problem(answer="1"), Completion("1"))
         began = time.process_time()
         found = score_one(self._reward, problem, completion)
         spent = f"{1000 * (time.process_time() - began):.3f}"
@@ -106,6 +110,11 @@ def read_cases(path: Path, *, group: str = "", expected: bool | None = None) -> 
             raise ValueError(f"{where}: {row}")
         if not isinstance(row, Mapping):
             raise ValueError(f"{where}: a case must be an object with gold, text and expected")
+        lacking = [key for key in ("gold", "text") if key not in row]
+        if lacking:
+            raise ValueError(
+                f"{where}: no column {lacking[0]!r}; the row has {', '.join(map(repr, row)) or 'none':.200}"
+            )
         text, label, prompt = row.get("text"), row.get("expected", expected), row.get("prompt") or ""
         if not isinstance(text, str) or not isinstance(prompt, str):
             raise ValueError(f"{where}: text, and prompt where there is one, must be text")
@@ -124,14 +133,15 @@ def measure(target: str, cases: Sequence[Labelled], *, timeout_s: float) -> Figu
     """Judges all cases. Raises ValueError if the verifier can't be set up, VerifierError if it can't be run at all."""
     reward_of(target, {})  # raises if the name is wrong
     reward = Reward(ALONE, options={ALONE: {"use": f"{__name__}:Timed", "target": target}})
-    paid, spent, unscored, hangs = [], [], 0, 0
+    paid, spent, hangs, reasons = [], [], 0, []
     items = ((Problem(case.prompt, case.gold, id=str(i)), Completion(case.text)) for i, case in enumerate(cases))
     with Pool(reward, workers=1, timeout_s=timeout_s) as pool:
         for score in pool.map(items):
             verdict = score.verdicts.get(ALONE)
             if verdict is not None:
                 spent.append(float(verdict.detail))
-            unscored += score.reward is None
+            if score.reward is None:
+                reasons.append(score.error or "it abstained")
             hangs += LATE in score.error
             paid.append(score.reward is not None and score.reward >= 0.5)
     right = [p for p, case in zip(paid, cases, strict=True) if case.expected]
@@ -145,10 +155,11 @@ def measure(target: str, cases: Sequence[Labelled], *, timeout_s: float) -> Figu
         _balanced(recall, specificity),
         sum(hacks),
         len(hacks),
-        unscored,
+        len(reasons),
         hangs,
         max(spent, default=0.0),
         1000 * len(spent) / max(sum(spent), 1e-3),
+        next(iter(reasons), ""),
         paid,
     )
 

@@ -46,11 +46,23 @@ def run(options: argparse.Namespace) -> int:
     if options.bundled or (options.bundled is None and not options.cases):
         cases += bench.bundled()
     if not cases:
-        raise ValueError("there are no cases: give --cases FILE with rows, or omit --no-bundled")
+        files = ", ".join(map(str, options.cases))
+        raise ValueError(
+            f"{files} has no rows" if files else "there are no cases: give --cases FILE, or omit --no-bundled"
+        )
+    for path in (options.json, options.markdown):
+        if path and not path.resolve().parent.is_dir():
+            raise ValueError(f"{path} can't be written: there is no folder {path.resolve().parent}")
     targets = list(dict.fromkeys(options.verifier))
     figures = [bench.measure(target, cases, timeout_s=options.timeout) for target in targets]
     table = bench.as_markdown(figures, cases)
     print(table)
+    for one in figures:
+        if one.unscored:
+            reason = one.reason.removeprefix("VerifierError: ")
+            print(
+                f"\n{one.verifier} gave no verdict on {one.unscored} of {len(cases)} cases; on the first: {reason:.300}"
+            )
     found = bench.disagreements(cases, figures)
     print(f"\n{len(found)} of {len(cases)} cases are not judged as expected by every verifier")
     for case in found[: options.show]:
