@@ -130,7 +130,11 @@ class Rows:
         test = [problem for problem in every if held_out(problem.prompt)]
         train = [problem for problem in every if not held_out(problem.prompt)]
         if not test or not train:
-            raise UserError(f"--source {path}: too few problems to hold 10 % out for the test; set --test-source")
+            different = len({problem.prompt for problem in every})
+            raise UserError(
+                f"--source {path}: {different} different problems are too few to hold 10 % out for the test; "
+                "set --test-source"
+            )
         return Problems(train, test, f"{path}, {len(test)} of its problems held out for the test (chosen by a hash)")
 
     def _file(self, path: Path, split: str) -> list[Problem]:

@@ -63,7 +63,7 @@ def test_train_finds_its_test(tmp_path):
         ([{"question": "", "answer": "1"}], "a.jsonl:1: 'question' is empty"),
         ([], "contains no problems"),
         (["[" * 100_000], "a.jsonl:1: not JSON"),
-        ([GOOD], "too few problems"),
+        ([GOOD], "1 different problems are too few"),
     ],
 )
 def test_bad_files(tmp_path, rows, message):
