@@ -95,7 +95,8 @@ def _written_aside(path: Path, step: int) -> Iterator[Path]:
             raise
         free = shutil.disk_usage(path.parent).free / 1e6
         raise RunError(
-            f"the checkpoint of step {step} can't be written to {path}: {error} ({free:,.1f} MB are free there)"
+            f"the checkpoint of step {step} can't be written to {path}: {error} "
+            f"({free:,.1f} MB are free there without it). Make room there, then continue with --resume"
         ) from error
 
 

@@ -111,7 +111,7 @@ def test_a_full_disk(whole, tiny_path, sums_path, tmp_path, forks):
     codes = [line for line in out.splitlines() if line.startswith("code")]
     assert codes == ["code 1", "code 0"], out + err
     assert "the checkpoint of step 4 can't be written" in err
-    assert "MB are free there" in err
+    assert "MB are free there without it). Make room there, then continue with --resume" in err
     assert "Traceback" not in err
     assert "step-000002" in out
     assert outcome(kept) == outcome(whole)

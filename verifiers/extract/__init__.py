@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 _ANSWER = lazy_pattern(r"<(/?)answer>", re.IGNORECASE)
-_HASHES = lazy_pattern(r"####[ \t]*([^\n]*)")
+_HASHES = lazy_pattern(r"####[ \t]*+(?:\n\s*+(?=[^\n]++\s*+\Z))?([^\n]*)")  # the answer may be the next, last line
 _SENTENCE = lazy_pattern(rf"({VALUE})\.\s+(?=[^\W\d])")
 # A short sentence that states a value: "He pays £12.", "15 litres fill 3 cans."
 _SAYS = lazy_pattern(
