@@ -45,6 +45,12 @@ __all__ = [
 _ANSWER = lazy_pattern(r"<(/?)answer>", re.IGNORECASE)
 _HASHES = lazy_pattern(r"####[ \t]*+(?:\n\s*+(?=[^\n]++\s*+\Z))?([^\n]*)")  # the answer may be the next, last line
 _SENTENCE = lazy_pattern(rf"({VALUE})\.\s+(?=[^\W\d])")
+_HEADING = lazy_pattern(  # "#### Step 4", with text below it
+    r"[*_\s]*(?:step|part|case|(?:the )?(?:final )?(?:answer|result|solution)|conclusion|verification|check|explanation"
+    r"|summary|schritt|fall|antwort|lösung|ergebnis|étape|réponse|conclusion|paso|respuesta|etapa|resposta|passo|risposta"
+    r"|шаг|ответ|步骤|答案)(?:\s\d{1,2})?[*_\s:：]*",
+    re.IGNORECASE,
+)
 # A short sentence that states a value: "He pays £12.", "15 litres fill 3 cans."
 _SAYS = lazy_pattern(
     r"\s*(?:(?!Not?\b)[A-ZÀ-ÞА-Я][^\W\d_]*\s+[^\W\d_]{3,}"
@@ -107,7 +113,7 @@ def find(text: str, *, strict: bool = False, prompt: str | None = None) -> Extra
         return box
     if text.find("####", start) >= 0:
         hashes = _HASHES.match(text, text.rfind("####", start))
-        if hashes is not None and hashes[1].strip():
+        if hashes is not None and hashes[1].strip() and not _are_headings(text, start, hashes.end(), end):
             alone = _SENTENCE.match(text, *hashes.span(1))  # "#### 42. It checks out."
             span = alone.span(1) if alone else without_aside(text, hashes.span(1))
             found = Extraction(span, "hashes", _other_hashes(text, start, hashes.start()))
@@ -116,6 +122,12 @@ def find(text: str, *, strict: bool = False, prompt: str | None = None) -> Extra
     if not text[start:end].strip():  # an empty completion, with which golds are tested before a run
         return Extraction(None, "empty")
     return _phrased(text, start, end, prompt)
+
+
+def _are_headings(text: str, start: int, last: int, end: int) -> bool:
+    """Returns whether each `####` until `last` is a heading of Markdown, and text follows the last one."""
+    found = _HASHES.finditer(text, start, last)
+    return bool(text[last:end].strip()) and all(_HEADING.fullmatch(hashes[1]) for hashes in found)
 
 
 def _before_next_question(text: str, start: int, prompt: str | None) -> Extraction | None:
