@@ -26,19 +26,7 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _LICENSE = re.compile(r"[a-z0-9][a-z0-9.-]{0,40}")
 # Settings about the machine and the run's outputs; they don't describe the model. Seed and reward have their own place,
 # and a resumed run knows the reward that the task chose as a setting.
-_PRIVATE = {
-    *(
-        "engine_url",
-        "engine_weights_dir",
-        "log_to",
-        "log_project",
-        "push_to_hub",
-        "report",
-        "threads",
-        "seed",
-        "reward",
-    ),
-}
+_PRIVATE = frozenset("engine_url engine_weights_dir log_to log_project push_to_hub report reward seed threads".split())
 _MEASURED = (  # field, heading, its interval's field
     ("pass_at_1", "accuracy, greedy", "pass_at_1_interval"),
     ("pass_at_k", "pass@k", "pass_at_k_interval"),
