@@ -11,7 +11,7 @@ from verifiers.extract.blanks import original, squeezed
 from verifiers.extract.boxes import boxed
 from verifiers.extract.choices import chosen
 from verifiers.extract.closings import closing_assignments
-from verifiers.extract.conclusions import altered, closing_expression, sole_value, turned, unannounced
+from verifiers.extract.conclusions import altered, sole_value, turned
 from verifiers.extract.contrasts import may_contrast
 from verifiers.extract.denials import denied_after, replaced
 from verifiers.extract.echo import repeats_prompt
@@ -22,6 +22,7 @@ from verifiers.extract.spans import Extraction, Span, after_thinking, closing_br
 from verifiers.extract.statement_words import STOP
 from verifiers.extract.statements import begins_with_so, stated, voided_after, with_unit
 from verifiers.extract.turns import CONCLUSION, CORRECTION
+from verifiers.extract.unannounced import closing_expression, unannounced
 from verifiers.extract.words import VALUE, WORD
 from verifiers.lazy_pattern import lazy_pattern
 

@@ -20,7 +20,7 @@ from verifiers.extract.asked_values import in_all, new_values, of_the_asked, onl
 from verifiers.extract.claims import alternative, named
 from verifiers.extract.clauses import begins_clause, main_clause, objection, opposed, reason_of, reports, supposes
 from verifiers.extract.closings import closing_form, closing_list, closing_share
-from verifiers.extract.conclusions import OPTION_LABEL, unsure
+from verifiers.extract.conclusions import unsure
 from verifiers.extract.contrasts import contrast, explains
 from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.last_sentences import closing
@@ -71,6 +71,7 @@ from verifiers.extract.statement_words import (
 )
 from verifiers.extract.truths import asks_for_truth
 from verifiers.extract.turns import CORRECTION
+from verifiers.extract.unannounced import OPTION_LABEL
 from verifiers.extract.understood import CONDITIONAL
 from verifiers.extract.wordings import all_reals, says_no_solution
 from verifiers.lazy_pattern import lazy_pattern

@@ -1,0 +1,305 @@
+"""Reads the end of a text that announces no answer: it is one expression, or the end states or displays a value."""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.extract.conclusions import ANNOUNCING, CONCLUDES, FORMULA, NEED, SETUP, UNSURE, stands_as_value
+from verifiers.extract.denials import starts_negated
+from verifiers.extract.gates import Gated
+from verifiers.extract.hedges import CONTRAST, OR_VALUE, RESTATEMENT
+from verifiers.extract.quantities import ROOT
+from verifiers.extract.sentences import BEFORE_AND, MATHS, NUMBER, last_sentence, sentence_ends, sentence_start
+from verifiers.extract.spans import Extraction, Span
+from verifiers.lazy_pattern import lazy_pattern
+
+_LATE = 600  # characters before the end that can be the conclusion
+_COURTESY = lazy_pattern(
+    r"(?:thanks?|thank you|i hope|hope|let me know|feel free|please let|good luck|cheers|enjoy|best|q\.?e\.?d"
+    r"|done|that['’]?s (?:it|all)"
+    r"|ich hoffe|danke|j['’]espère|merci|espero|gracias|obrigad[oa]|grazie|spero|надеюсь|спасибо|希望|谢谢"
+    r"|ありがとう|감사|شكرا|धन्यवाद)",
+    re.IGNORECASE,
+)
+_LONGEST_CHECK = 200  # characters of a check that is cut off
+_CHECK = lazy_pattern(
+    r"[\s*_`-]*(?:(?:quick |sanity |self-?)?check(?:ing)?\b|verif(?:y|ying|ication)\b|to (?:verify|check)\b"
+    r"|let(?:['’]s| us| me) (?:check|verify)\b|(?:zur )?(?:probe|kontrolle)\b|vérifi\w+|comprob\w+|verific\w+"
+    r"|провер\w+|検算|検証|验算|驗算|检验|檢驗|검산)",
+    re.IGNORECASE,
+)
+# Words that make a check part of the answer: it reaches another value or takes the first one back.
+_AFTER_ALL = lazy_pattern(
+    r"\b(?:so|therefore|thus|hence|but|however|answer|instead|should|also(?! )|daher|somit|aber|donc"
+    r"|mais|pero|mas|ma|но|поэтому|значит|fail\w*|wrong|falsch|faux|mal|erro\w*)\b|所以|因此|但|よって|しかし"
+    r"|따라서|하지만",
+    re.IGNORECASE,
+)
+_JSON = lazy_pattern(r"""\{\s*["']?(?:final[_ ]?)?answer["']?\s*:\s*["']?([^"',{}:]+)["']?\s*\}""", re.IGNORECASE)
+_LAST_KEY = lazy_pattern(r"""[,{]\s*"answer"\s*:\s*"?([^"{}\[\]:]{1,200}?)"?\s*\}$""")
+_JSON_BLOCK = lazy_pattern(r"```(?:json)?\s*(\{[^`{}]{1,4000}\})\s*```\Z")
+_LEAD_IN = lazy_pattern(
+    r"(?:(?:i(?:['’]d| would|['’]ll| will) (?:go with|pick|choose)|(?:so|thus|hence|therefore|yes|clearly|i think"
+    r"|i believe),? (?:it['’]s|it is|it must be|it has to be)"
+    r"|it['’]s"
+    r"|it is|that['’]s|that makes"
+    r"|we get"
+    r"|so|thus|hence|therefore|clearly|certainly|yes|indeed|finally|altogether|overall|in total"
+    r"|also|somit|daher|dann|donc|ainsi|alors|por lo tanto|entonces|así|portanto|então|logo|quindi|allora|итак|значит"
+    r"|следовательно)\b[,:]?\s+(?=[$\\\d-]|[A-Za-z]\s*=|(?-i:\(?[A-J]\)?)[.\s]*$)"
+    r"|(?:(?:so|thus|hence|therefore|then|donc|ainsi|alors|also|daher|somit|entonces|portanto|quindi|итак),? )?"
+    r"(?:we (?:find|obtain)|on (?:trouve|obtient)|wir (?:erhalten|finden)|obtenemos|hallamos|encontramos|obtemos"
+    r"|otteniamo|troviamo|получаем|находим)\s+(?=[A-Za-z]\s*=)"
+    r"|(?:所以|因此|故|综上(?:所述)?|由此(?:可得)?|解得|求得|可得|于是|即|よって|したがって|ゆえに|따라서"
+    r"|∴)[，,、:：]?\s*(?=[$\\\d-]|[A-Za-z]\s*=))",
+    re.IGNORECASE,
+)
+_REVERSED = Gated(
+    r"(?:^|[\s(*])(?:(?:option|choice)\s+)?(?P<value>\$[^$\n]{1,100}\$|[-−]?[\d][\d,]*(?:\.\d+)?(?:/\d+)?%?"
+    r"|\(?[A-J]\)?)[*]*\s+"
+    r"(?:is|are)\s+(?:(?:the|our|my|your|therefore|thus|then)\s+)*(?:(?:final|correct|right|required|desired"
+    r"|best)\s+)*"
+    r"(?:answer|result|solution|option|choice|(?<=\bcorrect )|(?<=\bright ))\W*$"
+    r"|\b(?:i|we)(?:['’]d| would|['’]ll| will)?\s+(?:choose|pick|select|go with|went with"
+    r"|chose)\s+(?:(?:option|choice|answer)\s+)?(?P<pick>\(?[A-J]\)?)\W*$"
+    r"|\b(?P<so>so|therefore|thus|hence),?\s+(?:i (?:think|believe|conclude|am sure)\s+(?:that\s+)?)?"
+    r"it(?:['’]s| is| must be| has to be)\s+(?P<left>(?-i:\(?[A-J]\)?))\W*$",
+    re.IGNORECASE,
+)
+_ASIDE = lazy_pattern(
+    r"\W*+(?:confidence|certainty|difficulty|rating|(?:my |a )?(?:\w+ )?guess|step|note|problem|question|exercise"
+    r"|example|recall|remember|hint|find|let|suppose|assume|consider"
+    r"|claim|draft|attempt|prove|show)\b",
+    re.IGNORECASE,
+)
+_UNFINISHED = lazy_pattern(
+    r"\b(?:next|then|still|now|need|needs|remains to|continue|continuing"
+    r"|we (?:want|seek|(?:are|were) (?:looking for|asked)))\b",
+    re.IGNORECASE,
+)
+_TOO_LITTLE = lazy_pattern(
+    r"\b(?:not enough|insufficient|too little) (?:information|data|context)\b|\bi have no (?:clue|idea)\b"
+    r"|\b(?:i|we) (?:can['’]?t|cannot|could(?: not|n['’]t)|am unable to|was unable to) (?:\w+ )?(?:solve|answer"
+    r"|figure)\b",
+    re.IGNORECASE,
+)
+OPTION_LABEL = lazy_pattern(r"(?:^|\s|(?<![A-Za-z])[(\[])[A-J][).\]:]\s*\S")  # but not P(A)
+_EQUALS = lazy_pattern(r"\s*=\s*\S")
+
+
+def unannounced(text: str, start: int, end: int) -> Extraction:
+    """Returns the whole text if it is one expression, else the closing formula or the number that the end states."""
+    part = text[start:end]
+    begin, end = start + len(part) - len(part.lstrip()), start + len(part.rstrip())
+    if begin >= end:
+        return Extraction(None, "empty")
+    begin, end = _fenced(text, begin, end)
+    block = _JSON_BLOCK.search(text, max(begin, end - _LATE), end) if text.endswith("```", begin, end) else None
+    begin, end = block.span(1) if block else (begin, end)
+    keyed = _JSON.fullmatch(text, begin, end) if text[begin] == "{" and end - begin < 400 else None
+    if keyed is None and text[begin] == "{" and end - begin < 4000 and text[begin:end].count('"answer"') == 1:
+        keyed = _LAST_KEY.search(text, begin, end)
+    if keyed:
+        return Extraction(keyed.span(1), "anchor")
+    low = max(begin, end - _LATE)
+    end = _without_check(text, low, _without_courtesy(text, low, end))
+    reverse = _reversed(text, low, end)
+    if reverse is not None:
+        return reverse
+    lead = _LEAD_IN.match(text, begin, end)
+    begin = lead.end() if lead else begin
+    whole = text[begin:end]
+    if len(whole) < 400 and not _ASIDE.match(whole) and (MATHS.fullmatch(whole) or _no_prose(whole)):
+        return Extraction((begin, end), "whole")
+    displayed = _displayed(text, low, end)
+    if displayed is not None:
+        return displayed
+    sentence = last_sentence(text, low, end)
+    end = _before_stop(text, sentence[0], end)
+    stated = text[sentence[0] : end]
+    if UNSURE.may_match(stated) and UNSURE.search(OR_VALUE.sub(" ", RESTATEMENT.sub(" ", CONTRAST.sub("", stated)))):
+        return Extraction(None, "unsure")
+    if _TOO_LITTLE.search(text, low, end):
+        return Extraction(None, "unsure")
+    if text.count("```", 0, sentence[0]) % 2:
+        return Extraction(None, "code")
+    if len(OPTION_LABEL.findall(text[sentence[0] : sentence[1]])) > 1 or len(OPTION_LABEL.findall(text[low:end])) > 2:
+        return Extraction(None, "options")
+    if _UNFINISHED.search(text, sentence[1], end):
+        return Extraction(None, "unfinished")
+    contrast = CONTRAST.search(text, sentence[0], _before_stop(text, *sentence))
+    sentence = (sentence[0], contrast.start()) if contrast else sentence
+    formulas = [match.span() for match in FORMULA.finditer(text, *sentence)]
+    formulas += [match.span() for match in ROOT.finditer(text, *sentence)] if "π" in text or "√" in text else []
+    numbers = [match.span() for match in NUMBER.finditer(text, *sentence)]
+    if formulas:
+        numbers = [span for span in numbers if not any(low <= span[0] < high for low, high in formulas)]
+    spans = sorted((*formulas, *numbers))
+    if not spans:
+        return Extraction(None, "nothing")
+    span = (spans[_list_start(text, spans)][0], spans[-1][1])
+    # If an equals sign follows, the result after it was not read as a number: "60 * 1.2 = 72Mb".
+    if _EQUALS.match(text, span[1], end) or not stands_as_value(text, sentence, span, evidence=True):
+        return Extraction(None, "prose")
+    return Extraction(span, "number" if spans[-1] in numbers else "maths")
+
+
+def closing_expression(text: str, start: int, end: int) -> Span | None:
+    """Returns the expression in a variable that is the last line ("f'(x) = 6x² − 2", "Thus **x = 1, 5**"), or None."""
+    end = start + len(text[start:end].rstrip(" \t\n*_`.。"))
+    low = max(text.rfind("\n", start, end) + 1, start)
+    if end - low > _LONGEST_LINE:
+        return None
+    lead = _LEADS_TO_LINE.match(text, low, end)
+    begin = lead.end() if lead else low
+    algebra = _ALGEBRA.fullmatch(text, begin, end)
+    if algebra is None or not (algebra["list"] or _IN_A_LETTER.search(text[begin:end].rpartition("=")[2])):
+        return None
+    before = text[start:low].rstrip()
+    led = [text[low:begin], before[before.rfind("\n") + 1 :] if before[-1:] in (":", "：") else ""]
+    if any(SETUP.match(part) or UNSURE.search(part) or ANNOUNCING.search(part) for part in led):
+        return None
+    return begin, end
+
+
+_LONGEST_LINE = 160
+_LEADS_TO_LINE = lazy_pattern(
+    r"[\s*_>#-]*(?:[^\d=\n:：]{1,60}[:：]|(?:so|thus|hence|therefore|also|daher|somit|donc|ainsi|por tanto|así"
+    r"|luego|portanto|logo|quindi|dunque"
+    r"|dus|alltså|więc|zatem|значит|итак|следовательно|所以|因此|故|よって|したがって|따라서)[,，、]?)?[\s*_]*",
+    re.IGNORECASE,
+)
+_ALGEBRA = lazy_pattern(
+    r"(?P<list>[A-Za-z]\s?=\s?[-−]?\d[\d./]*(?:,\s[-−]?\d[\d./]*)+)"
+    r"|(?:(?:sin|cos|tan|ln|log|exp|sqrt)(?![A-Za-z])|(?<![A-Za-z])[A-Za-z](?![A-Za-z])['’′]{0,2}"
+    r"|[\d²³¹⁰⁴-⁹ⁿ√π+−–*·×⋅/^()=.| -])+"
+)
+_IN_A_LETTER = lazy_pattern(r"[A-Za-z][^=]*[-+−–*·×⋅/^²³(]|[-+−–*·×⋅/^√\d][^=]*[A-Za-z]")
+
+
+def _before_stop(text: str, low: int, end: int) -> int:
+    return low + len(text[low:end].rstrip(" \t\n.*"))
+
+
+def _reversed(text: str, low: int, end: int) -> Extraction | None:
+    """Returns the answer of a last sentence such as "7 is the answer", "Option B is correct" or "I would choose B"."""
+    begin = sentence_start(text, end - 1, low)
+    match = _REVERSED.search(text, begin, end)
+    if (
+        match is None
+        or UNSURE.search(text, match.start() if match["so"] else begin, end)
+        or SETUP.match(text, begin, match.start())
+    ):
+        return None
+    return Extraction(match.span(next(name for name in ("value", "pick", "left") if match[name])), "anchor")
+
+
+def _list_start(text: str, spans: list[Span]) -> int:
+    """Returns the index of the first value in the last list of values that commas, "and" or "or" join."""
+    index = len(spans) - 1
+    while index and (
+        BEFORE_AND.fullmatch(text, spans[index - 1][1], spans[index][0])
+        or RESTATEMENT.fullmatch(text, spans[index - 1][1], spans[index][0])
+    ):
+        index -= 1
+    return index
+
+
+def _fenced(text: str, begin: int, end: int) -> Span:
+    """Returns the span inside the code fence if the text is one code fence, else the span unchanged."""
+    if text.startswith("```", begin) and text.endswith("```", begin, end) and end - begin < 400:
+        inner = re.fullmatch(r"```(?:text|latex|tex|math|plaintext)?[ \t]*\n?([^\n`]+)\n?```", text[begin:end])
+        if inner:
+            return begin + inner.start(1), begin + inner.end(1)
+    return begin, end
+
+
+def _without_courtesy(text: str, low: int, end: int) -> int:
+    """Returns the end of the text before closing words such as "I hope it is correct."."""
+    for _ in range(3):
+        stop = end
+        while stop > low and text[stop - 1] in " \t\n.!*_`-":
+            stop -= 1
+        starts = [match.end() for match in sentence_ends(text).finditer(text, low, stop)]
+        if not starts or not _COURTESY.match(text[starts[-1] : stop].lstrip(" \t\n*_`-")):
+            return end
+        end = starts[-1]
+    return end
+
+
+def _without_check(text: str, low: int, end: int) -> int:
+    """Returns the end before a check such as "Probe: 9 - 4 = 5, passt."; one that finds a fault or concludes stays."""
+    starts = [low, *(match.end() for match in sentence_ends(text).finditer(text, low, end))]
+    checks = [start for start in starts[1:] if _CHECK.match(text, start, end)]
+    if not checks or not any(char.isdigit() for char in text[low : checks[0]]):
+        return end
+    check = text[checks[0] : end]
+    if (
+        len(check) > _LONGEST_CHECK
+        or "≠" in check
+        or "\\ne" in check
+        or UNSURE.search(check)
+        or _AFTER_ALL.search(check)
+    ):
+        return end
+    return checks[0]
+
+
+def _displayed(text: str, low: int, end: int) -> Extraction | None:
+    """Returns the displayed formula that ends the text, or None."""
+    stop = end
+    while stop > low and text[stop - 1] in " \t\n.*":
+        stop -= 1
+    closing = next((sign for sign in ("\\]", "$$", "*}", "}") if text.endswith(sign, low, stop)), "")
+    opening = {"\\]": text.rfind("\\[", low, stop - 2), "$$": text.rfind("$$", low, stop - 2)}.get(
+        closing, text.rfind("\\begin{", low, stop) if closing else -1
+    )
+    match = MATHS.match(text, opening, stop) if opening >= 0 else None
+    if match is None or match.end() != stop or (match[0][0] == "$" and not match[0].startswith("$$")):
+        return None
+    lead = text[max(low, opening - 200) : opening].rstrip(" \t\n:*")
+    sentences = sentence_ends(lead).split(lead)
+    if SETUP.match(sentences[-1]) and not CONCLUDES.search(sentences[-1].partition(",")[2]):
+        return Extraction(None, "premise")
+    if UNSURE.search(sentences[-1]) or NEED.search(sentences[-1]) or starts_negated(sentences[-1][-4:]):
+        return Extraction(None, "unsure")
+    return Extraction(match.span(), "maths")
+
+
+_UNSPACED = lazy_pattern(
+    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f\u0900-\u0dff]"
+)  # Chinese, Japanese, Korean, Thai
+
+
+_SAID_EQUAL = lazy_pattern(
+    r"[^\W\d_²³][^\W\d_²³' ]*(?: [^\W\d_²³' ]+)*?"
+    r"(?:\s(?:equals|is|ist|est|es|égale?|igual a|uguale a|gleich|vaut|vale|[éè]|рав[ен]\w*|هو|هي|تساوي|يساوي))"
+    r"\s+[$\\(]*[-+]?\d[\d,./]*(?:\s+[A-Za-z°²³]{1,4})?\W*",
+    re.IGNORECASE,
+)  # "x equals 42"
+
+
+# A second sentence, a formula that follows from another one, or an emphasised value in a sentence.
+_IN_SENTENCES = lazy_pattern(
+    r"[\w$)%][.!?]\s+[^\W\d_]{3}|\$\s?(?:より|から|ゆえに)\s?\$|[^\W\d_]{2}\s+[^\W\d_]{2,20}\s+\*\*"
+)
+
+
+def _no_prose(text: str) -> bool:
+    plain = re.sub(r"\\text\w*\{[^{}]*\}|\\[A-Za-z]+", " ", text)
+    words = re.findall(r"(?<![\\\w])[^\W\d_]{3,}", plain)
+    if re.match(r"(?:since|because|as|if|when|let|suppose)\b", text, re.IGNORECASE):
+        return False
+    if _SAID_EQUAL.fullmatch(text) or _IN_SENTENCES.search(text):
+        return False
+    spoken = len(re.findall(r"(?<![\\\w])[^\W\d_]{2,}", plain))
+    if spoken > 2 + (not text[:2].isalpha()) and any(char.isdigit() for char in text):
+        return False
+    if words and ("$" in text or "\\(" in text):
+        return False
+    if len(_UNSPACED.findall(plain)) > 3:
+        return False
+    most = 1 if text[0].isalpha() and text[1:2].isalpha() else 3  # sentences begin with a word, expressions seldom do
+    if most == 1 and len(words) == 2 and len(text) < 30:
+        most = 2 if re.fullmatch(r"[A-Za-z ]+\.?", text) else 1  # "no solution"
+    return len(words) <= most and "\n" not in text
