@@ -1,4 +1,4 @@
-"""Finds out whether a number in prose is what its sentence concludes ("Problem 7. I can't solve it." concludes nothing).
+"""Finds out whether a number in prose is what its sentence concludes: "Problem 7. I can't solve it." concludes nothing.
 
 The number follows a conclusion, a copula or an equals sign, no label, preposition or premise precedes it, and no doubt
 follows it.
