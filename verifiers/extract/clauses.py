@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from verifiers.extract.asked import Asked
+from verifiers.extract.clause_judge import CONDITIONAL
 from verifiers.extract.conclusions import unsure
 from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span
@@ -21,7 +22,6 @@ from verifiers.extract.statement_words import (
     SUPPOSES,
     WORD,
 )
-from verifiers.extract.understood import CONDITIONAL
 from verifiers.extract.vocabulary import HARMLESS, UNSAFE
 from verifiers.lazy_pattern import lazy_pattern
 

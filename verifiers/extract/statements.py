@@ -18,6 +18,7 @@ from verifiers.extract.asked_names import THAT_IS, without_denied_names
 from verifiers.extract.asked_nouns import is_formula, noun_value
 from verifiers.extract.asked_values import in_all, new_values, of_the_asked, only_new, only_one, outdone, the_wanted
 from verifiers.extract.claims import alternative, named
+from verifiers.extract.clause_judge import CONDITIONAL
 from verifiers.extract.clauses import begins_clause, main_clause, objection, opposed, reason_of, reports, supposes
 from verifiers.extract.closings import closing_form, closing_list, closing_share
 from verifiers.extract.conclusions import unsure
@@ -72,7 +73,6 @@ from verifiers.extract.statement_words import (
 from verifiers.extract.truths import asks_for_truth
 from verifiers.extract.turns import CORRECTION
 from verifiers.extract.unannounced import OPTION_LABEL
-from verifiers.extract.understood import CONDITIONAL
 from verifiers.extract.wordings import all_reals, says_no_solution
 from verifiers.lazy_pattern import lazy_pattern
 

@@ -22,14 +22,21 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from verifiers.extract.everyday import EVERYDAY
-from verifiers.extract.gates import Gated
+from verifiers.extract.clause_judge import (
+    CALCULATED,
+    DIGITS,
+    OF_ANSWERS,
+    WORD,
+    Judge,
+    only_number,
+    plain_words,
+    stem_of,
+)
 from verifiers.extract.spans import Span, ending
-from verifiers.extract.statement_words import GOT, JOINS, MAY, OPPOSED, REPORTS, UNREAL, behind_denial
-from verifiers.extract.vocabulary import HARMLESS, SAFE, SAFE_UNSPACED, UNSAFE
-from verifiers.extract.wordings import CONCEDING
+from verifiers.extract.statement_words import behind_denial
+from verifiers.extract.vocabulary import SAFE, UNSAFE
 from verifiers.extract.words import ascii_words
 from verifiers.lazy_pattern import lazy_pattern
 
@@ -37,92 +44,11 @@ _LOOK = 2500  # characters after an answer that are checked
 _NEAR = 60  # characters after an answer that may deny it at once
 _BACK = 300  # characters before an answer that are checked
 _SENTENCE = lazy_pattern(r"(?<![.!?…])[.!?…]+[*_`\"”')\]]*(?:\s+|$)|[。！？؟।]|\n+|;\s")
-_TEXT = lazy_pattern(r"\\(?:text|textbf|textit|mathrm|mbox|textrm)\s*\{([^{}]*)\}")
-_MATHS = lazy_pattern(
-    r"\\(?:begin|end|color|textcolor)\{[^{}]*\}|\$\$[^$]*\$\$|\$[^$\n]*\$|\\\[.{0,400}?\\\]|\\\(.{0,400}?\\\)"
-    r"|\\(?:boxed|fbox|d?frac|sqrt)\s*(?:\{[^{}]*\})*|\\[A-Za-z]+"
-    r"|\b(?:exp|ln|log|sin|cos|tan|sqrt|arcsin|arccos|arctan|gcd|lcm|min|max)(?=\s*[(\d])"
-    r"|</?\w+>|https?://\S+|[$€£¥]?\d[\d.,:/]*\d*(?:st|nd|rd|th)?%?",
-    re.DOTALL,
-)
-_WORD = lazy_pattern(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-_UNSPACED = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af々]+")
-_UNJUDGED = lazy_pattern(r"[\u0e00-\u0e7f\u0900-\u0dff\u0590-\u05ff\u06a9\u06af\u06cc\u067e]")
-_BREAK = lazy_pattern(
-    r"(?:[,:—–-]|^|\s)\s*(?:and\s+)?\b(?:so|but|yet|therefore|thus|hence|consequently|daher|also|somit"
-    r"|folglich|aber|donc|mais"
-    r"|por lo tanto|por tanto|así que|pero|portanto|logo|mas sim|mas|quindi|dunque|ma|поэтому|значит|но"
-    r"|sondern|sino|mas sim|bensì|no(?=:)|а|nên|vậy|bu yüzden|bu nedenle|więc|zatem|czyli|dlatego|dus|daarom"
-    r"|därför|alltså|jadi|maka|which (?:shows|means|implies|tells us)(?: that)?)\b,?|[;；]"
-    r"|所以|因此|但是?|这是?(?:错误|不对|错)的?[,，]|我?[算写弄说]错了?[,，]|其实|而是|应该是(?=§)|よって"
-    r"|したがって|ゆえに|が、|ではなく|따라서|이 아니라|지만|므로|니까|إذن|لذلك|لكن|بل"
-    r"|§[^,，。]*[,，](?!\W*§\W*$)",
-    re.IGNORECASE,
-)
 # The signs directly before an answer that belong to it.
 _OPENED = lazy_pattern(r"(?<![\s$*_`({\[#])(?:[\s$*_`({\[#]|\\(?:boxed|fbox|text|mathbf|bm|,|;|\(|\[)|</?\w+>)++$")
-_HALVING = lazy_pattern(r"\bhalving\b", re.IGNORECASE)
-_SAYING = lazy_pattern(
-    r"\b(?:said|says?|told|tells?|claim(?:s|ed)?|thinks?|believes?|guess(?:es|ed)?)\b", re.IGNORECASE
-)
-# "At least", "Ballpark:": what bounds the content of a box, unless the question asks for an extreme value.
-_BOUNDED = lazy_pattern(
-    r"(?:\b(?:at (?:least|most)|(?:less|more|fewer|greater) than|no more than|up to|höchstens|mindestens|au (?:plus"
-    r"|moins)"
-    r"|environ|a lo (?:más|sumo)|al menos|como (?:máximo|mínimo)|até|no máximo|ballpark|roughly|approximately"
-    r"|somewhere near"
-    r"|circa|etwa|ungefähr)|(?:не )?(?:менее|более|меньше|больше)|примерно|最多|至多|至少|大约|最大で|少なくとも"
-    r"|多くとも)[\s:：$]*$",
-    re.IGNORECASE,
-)
-_ASKS_EXTREME = lazy_pattern(
-    r"least|most|minim|maxim|mínim|máxim|small|larg|great|few|wenigst|mindest|höchst|kleinst|größt|plus (?:petit"
-    r"|grand)|menor"
-    r"|mayor|maior|наимен|наибол|最[多少大小]|至[多少]|최[대소]",
-    re.IGNORECASE,
-)
-_HEADING = lazy_pattern(r"\s*(?:\*{1,3}|#{2,6}\s)[^*#\n?]{2,40}[.:]?\*{0,3}\s*")  # "**Why.**" before an explanation
-_INTRO = lazy_pattern(
-    r"^\W*(?:surprisingly|unsurprisingly|remarkably|interestingly|fortunately|luckily|of course|either way"
-    r"|in (?:any|either|each|every|both) cases?"
-    r"|in the end|oops|wait|correction|at last|no matter (?:how|what|which|the|where|who)(?: \w+){1,4}|anyway"
-    r"|however|but|still|nevertheless"
-    r"|no|yes|again|as (?:you|we|one) can see"
-    r"|(?:by|since|because|from"
-    r"|(?!assum|guess|suppos|imagin|pretend|suspect|hop|kidd|jok|say|claim|ly|cheat)[a-z]{2,}ing"
-    r"|[^\W\d_]{3,}(?:ando|endo|indo)|en [^\W\d_]{3,}ant"
-    r"|after|regardless of)\b[^,¤:]{0,120})(?:,\s*|\s(?=(?:we|i) ))",
-    re.IGNORECASE,
-)
-_MINE = lazy_pattern(r"\b(?:i|me|my|you|your|he|she|they|his|her|their|key|hearsay|luck|guess\w*)\b", re.IGNORECASE)
-# "..., even though 8 looks right": what is conceded leaves the answer as it is, unless it is the writer's doubt.
-_CONCEDED = lazy_pattern(rf",?\s{CONCEDING}[^,.;¤]*", re.IGNORECASE)
-# "My decoy is", "My neighbour touches the wall at", "The tempting value is": says whose or what the box is.
-_CALLED = lazy_pattern(
-    r"\W*+(?:my|mein|meine|mon|ma|mi|meu|minha|il mio|la mia|мой|моя)\s(?:\w+\s){0,2}\w+|.*\b(?:answers?|results?"
-    r"|solutions?|values?|numbers?)\s(?:is|was|are)\W*$",
-    re.IGNORECASE,
-)
-_NAMED = lazy_pattern(
-    r"^\W*(?:(?i:therefore|thus|hence|so|in total|altogether|in conclusion|finally)\b,?\s+)?[A-Z][a-z]+ "
-    r"(?=(?:makes?|needs?|paid|pays|spent|spends|earns"
-    r"|earned|bought|sold|saved|saves|ate|eats|read|reads|has|had|have|will|walks|walked|ran|runs)\b(?! it\b))"
-)
-_NAMED_ELSE = lazy_pattern(
-    r"^\W*(?:(?i:ainsi|donc|así|por lo tanto|entonces|portanto|assim|logo|quindi|dunque|also|daher"
-    r"|итак|значит)\b,?\s+)?"
-    r"(?!As\b|In\b|On\b|At\b|Il\b|Elle\b)[A-ZÀ-ÖА-Я][^\W\d_]+ (?=(?:a|tiene|tem|ha|hat|paie|paye|paga"
-    r"|bezahlt|zahlt|имеет)\b)"
-)
 _APPROXIMATE = lazy_pattern(
     r"\W*+(?:about|roughly|approximately|approx|around|nearly|almost|circa|ca|environ|etwa|ungefähr|rund"
     r"|unos|около|примерно|大约|大約|約|约)\b|\s*[~≈]",
-    re.IGNORECASE,
-)
-_NEW_VALUE = lazy_pattern(
-    r"\W*+(?:(?:to )?repeat|once more|again|nochmals?|noch einmal|(?:ich )?wiederhole|(?:je )?répète|repito"
-    r"|repetimos|ripeto|ripetiamo|повторяю|powtarzam|tekrar|final(?: answer)?|result|total|hence|thus|so|therefore"
-    r"|rather|better|now)\W+§\W*$",
     re.IGNORECASE,
 )
 _REASON = lazy_pattern(
@@ -130,42 +56,6 @@ _REASON = lazy_pattern(
     r"|ya que|pues|poiché|perché|так как|потому что)\b|因为|なぜなら",
     re.IGNORECASE,
 )
-_CONDITION = lazy_pattern(
-    r"\W*+(?:if(?! (?:we|you|one)\b)|unless|suppose|supposing|assuming|assume|had|were|should|provided"
-    r"|imagine|pretend|in case|for (?:even|odd|small|large|big|positive|negative"
-    r"|prime)\b(?! (?:factors|divisors))|whenever|at (?:best|worst)|on condition"
-    r"|wenn|falls|angenommen|si(?! (?:\w+[aei]mos|on|nous|ottiene|ha|trova|deduce|ricava|calcola)\b)"
-    r"|se(?! (?:obtiene|obtienen|tiene|sigue|deduce|concluye|encuentra|calcula|obtém|tem|conclui)\b)|если"
-    r"|如果|假设|假如|若|もし|만약|إذا|لو)\b",
-    re.IGNORECASE,
-)
-_CONCLUDED = lazy_pattern(r"\b(?:therefore|thus|hence|so)\b,?", re.IGNORECASE)
-_CONCESSION = lazy_pattern(
-    r"^\W*(?:although|though|even though|while|whereas|despite|in spite of|contrary to|unlike|obwohl|auch "
-    r"wenn|bien que|malgré"
-    r"|aunque|a pesar de|embora|apesar de|sebbene|nonostante|хотя|несмотря на)\b[^,]*,",
-    re.IGNORECASE,
-)
-# Phrases of understood words that leave the answer open or attribute it to somebody else.
-_OPEN = lazy_pattern(
-    r"\b(?:made (?:it|this|that) up|used to (?:be|equal)|supposed to (?:be|equal)|so far|up to (?:now|here"
-    r"|this point)|for now|as of"
-    r"|to date|at this point|at the moment|(?:he"
-    r"|she|they|you|my (?!final|last|own|only|single|real|definitive)\w+) (?:get|got|gets"
-    r"|find|finds|found|obtains?|obtained|compute[sd]?|answer(?:s|ed)?|calculate[sd]?|wrote|chose|picked"
-    r"|put)(?= [§¤(]|\W*$)"
-    r"|\w+['’]s (?:own )?(?:answer|guess|solution|response|reply|choice|pick|result)(?! (?:set|curve))"
-    r"|(?:his|her|their|your) (?:answer|guess|solution|response|reply|choice|pick|result))\b"
-    r"|\b(?:he|she|they|you|my \w+) (?:get|got|gets|finds?|found|obtains?|obtained|computed?|answer(?:s"
-    r"|ed)?|wrote|put)\W*$",
-    re.IGNORECASE,
-)
-_ONE_OF_SEVERAL = lazy_pattern(
-    r"\b(?:one|some|an?|another|first|second|third|next|half|other|possible) (?:possible |of the "
-    r")?(?:answers?|solutions?|results?|values?)\b(?! of\b)",
-    re.IGNORECASE,
-)
-_NO_NOUNS = UNSAFE | SAFE | {"times", "less", "plus", "minus", "problems", "questions", "exercises", "is", "was"}
 _STRUCK = lazy_pattern(r"~~[^~]{1,80}~~|<(?:del|s|strike)>[^<]{1,80}</(?:del|s|strike)>")
 _ODD_SIGN = lazy_pattern(
     r"[~🤷🤔😅🙃❓❔❗⁉‽¿]|(?<!\w)/s(?!\w)|\\(?:cancel|sout|xcancel|bcancel|st)\b|</?(?:del|s|strike)>"
@@ -181,68 +71,12 @@ _DENIES = lazy_pattern(
     re.IGNORECASE,
 )
 _NOT_EQUAL = lazy_pattern(r"(?:\\neq?(?![a-z])|\\not\s*=|≠|!=)[\s$({]*$")
-_LED_FALSELY = lazy_pattern(
-    r"\b(?:do not|don['’]?t|never) (?:be (?:fooled|misled|deceived|tricked)|worry|panic)"
-    r"|make no mistake|^\W*correction\W*$"
-    r"|\b(?:correct|correcting|fix|fixing) (?:my|the|an|our) (?:\w+ )?(?:mistake|error|slip)\b"
-    r"|\b(?:isn['’]t|not) (?:hard|difficult)\b",
-    re.IGNORECASE,
-)
 _CONSEQUENCE = lazy_pattern(r",\s+so\s+")
-# Beginnings of sentences that speak of the answer before them.
-_REFERS = lazy_pattern(
-    r"\W*+(?:(?:and|also|still|then|now|well|so|oh|ah|ok|okay|of course|in fact|indeed|clearly|sadly"
-    r"|unfortunately|alas"
-    r"|honestly|frankly|to be honest)\b\W*)*"
-    r"(?:(?:it|this|that|these|those|which|such|§|the (?:above|previous|former|latter|last|first|second"
-    r"|real|true|actual|correct"
-    r"|right|proper)|no|not|nope|never|wait|hold|hmm+|oops|whoops|sorry|but|however|yet|although|though|nevertheless"
-    r"|nonetheless|except|unless|actually|alternatively|or|otherwise|else|rather|instead|please|just|psych"
-    r"|maybe|perhaps"
-    r"|das|dies|diese[rs]?|es|nein|aber|doch|jedoch|leider|oder|moment|ce|cet|cette|cela|ça|c['’]est|non"
-    r"|mais|cependant"
-    r"|pourtant|malheureusement|ou|eso|esto|esta|este|no|pero|sin|desafortunadamente|o|isso|isto|não|mas"
-    r"|porém|questo|ciò"
-    r"|quello|ma|però|purtroppo|это|этот|нет|но|однако|или)\b"
-    r"|这|那|它|此|该|不|但|可是|然而|或|其实|等|これ|それ|この|その|いや|しかし|ただ|でも|아니|하지만"
-    r"|그러나|이것|그것|هذا|هذه|لكن|لا|أو|ذلك)",
-    re.IGNORECASE,
-)
-_NAMES_IT = lazy_pattern(
-    r"\b(?:halve\w*|halving|counted twice|double-count\w*|over-?count\w*|under-?count\w*|flipped|swapped|forgot\w*"
-    r"|overlook\w*|neglect\w*|omit\w*|contradict\w*|violat\w*|still to be|i|i['’]\w+|me|my|mine|myself"
-    r"|answers?|results?|solutions?|above"
-    r"|previous(?:ly)?|earlier|boxed|guess\w*|correct\w*"
-    r"|incorrect\w*|wrong\w*|false\w*|mistake\w*|error\w*|kidding|joke\w*|trust\w*|ignore\w*|disregard\w*|discard\w*"
-    r"|ich|mein\w*|mir|mich|antwort|lösung|ergebnis|je|j['’]\w+|moi|mon|ma|réponse|résultat|yo|mi|me"
-    r"|respuesta|resultado"
-    r"|solución|eu|meu|minha|resposta|solução|io|mio|mia|risposta|risultato|soluzione|я|мой|мне|меня"
-    r"|ответ\w*|решени\w*|результат\w*)\b"
-    r"|我|答案|结果|結果|上面|以上|答え|正解|解答|私|僕|답|결과|الجواب|الإجابة|النتيجة|أنا",
-    re.IGNORECASE,
-)
 # Words for work that is still to be done with the value, or for how to read its digits.
 _UNDONE = lazy_pattern(
     r"\bstill (?:need|have|must|ha[sd]) to\b|\b(?:need|have|must|remains) to (?:add|subtract|multiply|divide|double"
     r"|halve|square)\b|\bbase (?:two|three|four|five|six|seven|eight|nine|eleven|twelve|sixteen)\b|\bbinary\b"
     r"|\b(?:half of (?:that|those|these)|double that|twice that|too (?:many|few)|in octal)\b",
-    re.IGNORECASE,
-)
-# A sentence about an answer or its writer, where an everyday word may say whose the answer is or when it held.
-_OF_ANSWERS = lazy_pattern(
-    r"\b(?:answers?|results?|solutions?|values?|numbers?|guess\w*|i|i['’]\w+|me|my|mine|antwort\w*|ergebnis\w*"
-    r"|lösung\w*"
-    r"|zahl|ich|mein\w*|réponse\w*|résultat\w*|solution\w*|nombre|je|j['’]\w+|mon|ma|respuesta\w*|resultado\w*|solución"
-    r"|número|yo|mi|resposta\w*|solução|eu|meu|minha|risposta|risultato|soluzione|numero|io|mio|mia|ответ\w*"
-    r"|результат\w*|решени\w*|число|я|мой)\b|答|الجواب|الإجابة|उत्तर|정답|답[은이]",
-    re.IGNORECASE,
-)
-_OF_FORMS = lazy_pattern(
-    r"\b(?:examples?|formats?|templates?|samples?|instructions?|placeholders?|syntax|style)\b", re.IGNORECASE
-)
-_ANSWERS_WITH = lazy_pattern(
-    r"^\W*(?:so |therefore |thus )?(?:the |my )?(?:final |correct )?(?:answer|die (?:richtige )?antwort|die lösung"
-    r"|la réponse(?: finale)?|la respuesta(?: final)?|a resposta(?: final)?|la risposta(?: finale)?|ответ)\W",
     re.IGNORECASE,
 )
 # For plainly stated answers (see `_stated_plainly`): the English words that may change the meaning, and the others.
@@ -259,102 +93,10 @@ _CLOSINGS = ("", ".", "}", "$", "}$", "}.", "}$.", "</answer>")
 _CLEAR = lazy_pattern(r"[A-Za-z0-9 ,.:$*#/{}()\\=+\n-]*")
 _ROUGH = ("~", "≈", "∼", "")
 _NUMBER = lazy_pattern(r"\s*\$?[-+]?\d[\d,]*(?:\.\d+)?\$?\s*")
-_RAISED = lazy_pattern("[²³¹⁰-₟]")
-_DIGITS = lazy_pattern(r"\d[\d,]{0,40}(?:\.\d{1,40})?")
-_THERE = lazy_pattern(r"\W*+(?:there (?:are|is) [§¤]|(?:step|part|case) [§¤])", re.IGNORECASE)
-_EXCLAIMS = lazy_pattern(r"\W*+(?:ha+h?|who|what|how|why|when|where|huh|meh|lol|bah)\b", re.IGNORECASE)
-_SHORT = 5  # words: a sentence this short is an exclamation, not an explanation
-_VERBS = lazy_pattern(
-    r"\b(?:this|it)(?:['’]s| (?:is|was|can|could|does|did|has|had|must|should|will|would|may|might|[a-z]{3,}s))\b",
-    re.IGNORECASE,
-)
-_DENIALS = UNSAFE - {"if", "when", "would", "could", "can", "should", "or", "but", "however", "si", "se"}
-_POINTS = lazy_pattern(r"\b(?:it|this|that)\b", re.IGNORECASE)
-_POINTS_AT = lazy_pattern(
-    r"\b(?:it|this|that|answers?|numbers?|values?|results?|above|something|anything)\b", re.IGNORECASE
-)
-_LATIN = lazy_pattern(r"[A-Za-zÀ-ÿА-я]")
-_OBJECTS = lazy_pattern(
-    r"\W*+(?:(?:and|well|so|oh|ah)\b\W*)?(?:but(?! (?:i|we) (?:double-?)?check)|however|yet|although|though"
-    r"|nevertheless"
-    r"|nonetheless|except|unless|actually|alternatively|or|otherwise|else|rather|instead|unfortunately|alas|sadly"
-    r"|no|not|nope|never|wait|hold|hmm+|oops|whoops|sorry|of course|then again|on (?:second|reflection|closer)|maybe"
-    r"|perhaps|psych|lol|please|just|honestly|frankly|edit|correction|update|grade|score|§|¤"
-    r"|aber|doch|jedoch|leider|oder|nein|moment|mais|cependant|pourtant|malheureusement|ou|non|pero|sin|no|o"
-    r"|mas|porém|não|ma|però|purtroppo|но|однако|или|нет|لكن|لا|أو)\b",
-    re.IGNORECASE,
-)
-_SPEAKS = lazy_pattern(r"\b(?:i|i['’]\w+|ich|je|j['’]\w+|yo|eu|io|я)\b", re.IGNORECASE)
-# What the writer did to find the answer, or says to the reader: no judgement of the answer.
-_DID = lazy_pattern(
-    r"\b(?:i|i['’]ve|i have|i['’]m|i am) (?:\w+ly |just |also |then |first |have )?(?:used?|solved?|factored"
-    r"|applied|noticed"
-    r"|computed|calculated|worked|checked|double-checked|rechecked|verified|counted|added|subtracted|multiplied|divided"
-    r"|simplified|substituted|started|began|wrote (?!this|it|that|something)|expanded|rearranged|converted|hope|can"
-    r"|will|would be (?:happy|glad)|confident|sure|certain|happy|glad)\b",
-    re.IGNORECASE,
-)
-_JUDGEMENT = 8  # words: "This was a stab in the dark." is a judgement; longer sentences explain
-_IS = lazy_pattern(
-    r"\W*+(?:and |so |still |then |well )?(?:(?:it|this|that|which|these|those|das|dies|es|ce|c['’]|cela|ça|eso"
-    r"|esto|isso"
-    r"|isto|questo|ciò|это)(?: (?:answer|value|result|number|solution|one))?"
-    r"|the (?:above|answer|value|result|boxed \w+|number|solution))"
-    r"(?:['’]s|\s*['’]?(?:is|was|are|were|seems?|looks?|sounds?|feels?|smells?|appears?|ist|war|est|était|es|era"
-    r"|é|è))?\b",
-    re.IGNORECASE,
-)
-# In a sentence about the answer, words that speak against it, in addition to UNSAFE.
-_AGAINST = lazy_pattern(
-    r"\b(?:ignor(?:e|es|ed|ing)|disregard\w*|discard\w*|forg[eo]t\w*|redo\w*|retract\w*|scratch|doubt\w*|bogus|careless"
-    r"|na[iï]ve(?:ly)?|slips?|(?:over|under|double|mis)-?(?:count|calculat|read|cop)\w*|contradict\w*|violat\w*"
-    r"|fail(?:s|ed)?"
-    r"|suspicious|fishy|approximat\w+|rough(?:ly)?|estimate[ds]?|bounds?|placeholder|unverified|untested|tentative\w*"
-    r"|provisional\w*|incomplete|partial(?:ly)?(?! (?:sum|fraction|derivative|quotient|product))"
-    r"|decoy|bait|kidding|joking|jok(?:e|es)|differs?|reconsider\w*"
-    r"|second thoughts?|reflection"
-    r"|real (?:answer|value|number)|true (?:answer|value|number)|actual (?:answer|value|number)|something else|instead"
-    r"|halv(?:e|ed|ing)|double it|to (?:divide|multiply|subtract|square)|made up|invented|random\w*|thin air"
-    r"|arbitrar\w+(?! (?:\w+ )?(?:constants?|integers?|numbers?|reals?))|hunch|stab|coin|unsure|uncertain|confus\w+"
-    r"|inconsistent|off by"
-    r"|close to|or so|too (?:big|small|large|low|high|easy|much|many|good)|geraten|erfunden|deviné|inventé|inventado"
-    r"|inventei|adivin\w+|inventato|indovinato|equivo\w+|выдум\w+|угада\w+|ошиб\w+)\b",
-    re.IGNORECASE,
-)
-_PREDICATE = lazy_pattern(
-    r"\W*+(?:is|was|are|were|would|could|might|may|can|cannot|should|must|turn\w*|look\w*|seem\w*|sound\w*|feel\w*"
-    r"|appear\w*|belong\w*|prov\w+|need\w*|ha[sd]|have|do|does|did|comes?|came|got|gets?|goes|plus|minus|times|or|to"
-    r"|ist|war|wäre|est|était|serait|es|era|sería|é|seria|è|sarebbe)\b"
-    r"|\s*[,;—–-]{1,3}\s*(?:(?:al)?though|but|however|or|unless|if|except|at (?:least|most)|i|which i|which he"
-    r"|which she|yet)\b",
-    re.IGNORECASE,
-)
 # The completion continues with another problem.
 _NEXT = lazy_pattern(
     r"\n\s*+[*#]*+\s*+(?:question|problem|exercise|example|human|user|instruction|q)\b[ \d]*[*]*\s*[:.]|(?:\n"
     r"|<\|)[^\n]{0,6}user\W*\n",
-    re.IGNORECASE,
-)
-_CALCULATION = lazy_pattern(
-    r"[\d)%}]\s*[a-z.]{0,12}\s*=|=\s*[$(]*-?\d|§\s*[+*/×÷-]\s*§|[a-z]\s*=\s*[$]?\d|[+*/×÷=-]\s*\d", re.IGNORECASE
-)
-_CALCULATED = lazy_pattern(r"\d[\s$)]*[-+*/×x÷−–][\s$(]*\d[\d.,]*[\s$)%]*=[\s$]*$")  # "3 * 7 ="
-_POINT_NAMES = lazy_pattern(r"\b(?!NOT?\b|OR\b)[A-Z]{2,3}\b")  # "the length of AB"
-_ROMAN = lazy_pattern(r"\b(?:quadrants?|types?|cases?) I(?: (?:and|or) I[IV])?\b")
-_ENGLISH = lazy_pattern(r"\b(?:the|is|has|that|therefore|so|of|in|we)\b", re.IGNORECASE)
-_NAME = lazy_pattern(r"(?<=[a-z,] )[A-Z][a-z]+(?:'s)?\b(?! (?:answers?|guess|result|solution|opinion|key)\b)")
-_GERMAN = lazy_pattern(
-    r"\b(?:der|die|das|ist|sind|ein|eine|einen|also|somit|daher|damit|hat|es|insgesamt)\b", re.IGNORECASE
-)
-_NAME_ELSE = lazy_pattern(r"(?<=[a-zà-ÿа-яё,] )[A-ZÀ-ÖА-Я][a-zà-ÿа-яё]+\b")
-_OR = lazy_pattern(r"§(?:,?\s+or\s+(?:about\s+)?|或)(?:[A-Za-z]\s*=\s*)?§")  # already compared with each other
-_PLURAL = lazy_pattern(r"§[\s$})*]{0,3}([^\W\d_]+)")
-CONDITIONAL = Gated(
-    r"\b(?:serait|seraient|pourrait|devrait|vaudrait|donnerait|ferait|aurait|sería|serían|podría|debería"
-    r"|daría|valdría|seria|seriam"
-    r"|poderia|deveria|daria|sarebbe|sarebbero|potrebbe|dovrebbe|darebbe|wäre|wären|würde|würden|könnte"
-    r"|müsste|dürfte|sollte|sei|seien|gdyby|\w{2,}ł[aoy]?by|skulle|zou(?:den)?|seandainya"
-    r"|(?-i:[a-zéí]+erait|[a-zéí]+rían?|[a-z]+erebbe))\b|\bбы\b",
     re.IGNORECASE,
 )
 
@@ -370,7 +112,7 @@ def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itse
         return ""
     known = _known(prompt, gold)
     if words is not None and all(
-        word in _PLAIN or (len(word) == 1 and word != "a") or (word not in _TURNING and _stem(word) in known)
+        word in _PLAIN or (len(word) == 1 and word != "a") or (word not in _TURNING and stem_of(word) in known)
         for word in words
     ):
         return ""
@@ -381,7 +123,7 @@ def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itse
     sign = _rough_or_denied(text, span, end, whole=whole)
     if sign:
         return sign
-    closed = _Judge(known, prompt, _number(text[slice(*span)]), True)
+    closed = Judge(known, prompt, only_number(text[slice(*span)]), True)
     word = _first_doubt(text, span, end, closed, states_itself=states_itself, in_words=in_words)
     if not (word and prompt) or _competes(text, span, end, closed):
         return word
@@ -393,9 +135,9 @@ def _rough_or_denied(text: str, span: Span, end: int, *, whole: bool) -> str:
     low = _sentence_start(text, span[0])
     if whole and (_ABOUT.search(text, low, span[0]) or _ABOUT.search(text[slice(*span)])):
         return "≈"
-    own = _number(text[slice(*span)])
+    own = only_number(text[slice(*span)])
     denied = _NOT_EQUAL.search(_OPENED.sub("", text[low : span[0]])) or (
-        own is not None and _NOT_OWN.search(_plain(text[span[1] : min(end, span[1] + _NEAR)], own))
+        own is not None and _NOT_OWN.search(plain_words(text[span[1] : min(end, span[1] + _NEAR)], own))
     )
     if denied:
         return denied[0]
@@ -406,7 +148,7 @@ def _rough_or_denied(text: str, span: Span, end: int, *, whole: bool) -> str:
     return rough[0].strip() if rough else ""
 
 
-def _first_doubt(text: str, span: Span, end: int, judge: _Judge, *, states_itself: bool, in_words: bool) -> str:
+def _first_doubt(text: str, span: Span, end: int, judge: Judge, *, states_itself: bool, in_words: bool) -> str:
     """Returns the first word of the answer's sentence or of a later one that `judge` rejects, or ""."""
     low = _sentence_start(text, span[0])
     rest = _sentences(text, span[1], end)
@@ -415,7 +157,7 @@ def _first_doubt(text: str, span: Span, end: int, judge: _Judge, *, states_itsel
     inside = "" if states_itself or in_words else text[slice(*span)]
     after = _REASON.split(after, maxsplit=1)[0]
     after, consequence = _CONSEQUENCE.split(f"{after}, so ", maxsplit=1)
-    everyday = not (states_itself or _OF_ANSWERS.search(text, low, min(end, span[1] + _BACK)))
+    everyday = not (states_itself or OF_ANSWERS.search(text, low, min(end, span[1] + _BACK)))
     odd = _ODD_SIGN.search(_STRUCK.sub("", before) + text[span[1] : end]) or _UNDONE.search(f"{after} {consequence}")
     if odd:
         return str(odd[0])
@@ -423,7 +165,7 @@ def _first_doubt(text: str, span: Span, end: int, judge: _Judge, *, states_itsel
         judge.before(before, everyday, states_itself)
         or judge.inside(
             (inside + after) if inside else "§ " + after.lstrip(" \t}$)*]"),
-            not (states_itself or _CALCULATED.search(before)),
+            not (states_itself or CALCULATED.search(before)),
             everyday,
         )
         or judge.later(consequence)
@@ -431,12 +173,12 @@ def _first_doubt(text: str, span: Span, end: int, judge: _Judge, *, states_itsel
     )
 
 
-def _competes(text: str, span: Span, end: int, judge: _Judge) -> bool:
+def _competes(text: str, span: Span, end: int, judge: Judge) -> bool:
     """Returns whether the answer's sentence or the text after it contains another value that the question lacks."""
     low = max(text.rfind(stop, 0, span[0]) for stop in (". ", "\n", "。", "? ", "! "))
     beside = f"{text[max(0, low) : span[0]]} {text[span[1] : end]}"
     return any(
-        float(number.replace(",", "")) != judge.own and number not in judge.prompt for number in _DIGITS.findall(beside)
+        float(number.replace(",", "")) != judge.own and number not in judge.prompt for number in DIGITS.findall(beside)
     )
 
 
@@ -482,193 +224,6 @@ def _sentences(text: str, position: int, end: int) -> Iterator[str]:
 @functools.lru_cache(maxsize=256)
 def _known(prompt: str, gold: str) -> frozenset[str]:
     """Returns the stems of the words of the question and the gold, and each word of the gold unchanged after "="."""
-    own = [word.lower() for word in _WORD.findall(gold[:2000])]
-    asked = (word.lower() for word in _WORD.findall(prompt[:8000]))
-    return frozenset((*map(_stem, asked), *map(_stem, own), *(f"={word}" for word in own)))
-
-
-def _stem(word: str) -> str:
-    for suffix in ("'s", "’s", "ing", "ed", "es", "s", "en", "e", "n", "ات", "ين", "ون", "ان", "ة"):
-        if word.endswith(suffix) and len(word) - len(suffix) > 2:
-            return word[: -len(suffix)]
-    return word
-
-
-def _plain(part: str, own: float | None = None) -> str:
-    """Returns the prose of `part`, with "¤" for each number that equals `own` and "§" for other maths."""
-    if "\\" in part:
-        part = _TEXT.sub(r" \1 ", part)
-    part = _RAISED.sub("", part)
-    return _MATHS.sub(lambda match: "¤" if own is not None and _number(match[0]) == own else "§", part)
-
-
-def _number(text: str) -> float | None:
-    """Returns the number in a text as a float, or None unless there is exactly one."""
-    found = _DIGITS.findall(text)
-    return float(found[0].replace(",", "")) if len(found) == 1 else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Judge:
-    """Finds the first word that speaks against an answer. A closed judge also rejects words that it does not know."""
-
-    known: frozenset[str]
-    prompt: str
-    own: float | None  # the answer's number
-    closed: bool
-
-    def unknown(self, part: str, everyday: bool = False) -> str:
-        """Returns the first word of a prose clause (see `_plain`) that is not understood, or "".
-
-        `everyday`: the clause is about things and not about answers, so everyday words are understood too.
-        """
-        if not self.closed:
-            *reasons, part = JOINS.split(part)
-            doubt = next((word for reason in reasons if (word := _doubt(reason))), "")
-            if doubt or not (_of_answers(part) or _UNSPACED.search(part)):
-                return doubt or _doubt(part)
-        part = MAY.sub(" ", part.replace("’", "'"))
-        first = _first_unknown(part, self.known, self.prompt, everyday)
-        return first and _first_unknown(HARMLESS.sub(" ", part), self.known, self.prompt, everyday)
-
-    def before(self, before: str, everyday: bool, boxed: bool) -> str:
-        if not before.strip(" \t*_`$>#-([{\\"):
-            return ""
-        plain = _plain(before)
-        stated = _CONCLUDED.split(plain)[-1]
-        named = _NAMED.match(plain) or _NAMED_ELSE.match(plain)
-        plain = plain[named.end() :] if named else plain
-        intro = _INTRO.match(plain)
-        if intro and not _MINE.search(intro[0]) and not _CONDITION.match(plain):
-            plain = plain[intro.end() :]
-        clause = _BREAK.split(_CONCESSION.sub("", plain))[-1]
-        if _CONDITION.match(stated) or CONDITIONAL.search(clause):
-            return (stated.split() or [clause.strip()])[0]
-        lead, colon, clause = clause.rpartition(":") if ":" in clause.rstrip(" :") else ("", "", clause)
-        if colon and not _LED_FALSELY.search(lead):
-            objection = next((word for word in _WORD.findall(HARMLESS.sub(" ", lead)) if word.lower() in UNSAFE), "")
-            if boxed and not objection and (_ANSWERS_WITH.search(clause) or not _of_answers(lead)):
-                objection = _objection(lead)  # the text before the clause that states the answer explains
-            elif objection or len(_WORD.findall(lead)) < 4:
-                objection = objection or self.unknown(lead)
-            if objection:
-                return objection
-        one = _ONE_OF_SEVERAL.search(clause) and _ONE_OF_SEVERAL.search(HARMLESS.sub(" ", clause))
-        if one:
-            return str(one[0])
-        turn = _OPEN.search(clause)
-        if turn and _stem(turn[0].split()[-1].lower()) not in self.known:
-            return str(turn[0])
-        clause = _POINT_NAMES.sub(" ", clause)
-        if _ENGLISH.search(clause):
-            clause = _NAME.sub(" ", clause)
-        if everyday and not _GERMAN.search(clause):  # German nouns begin with capitals too
-            clause = _NAME_ELSE.sub(" ", clause)
-        bounded = _BOUNDED.search(plain) if boxed and not _ASKS_EXTREME.search(self.prompt) else None
-        if bounded is not None:
-            return bounded[0].strip()
-        if _CALCULATED.search(before):  # the calculation shows the value, whatever it counts
-            return _objection(clause)
-        clause = _ROMAN.sub(" ", clause)
-        # A box states the answer by itself: the words before it only matter if they call its content something else.
-        if boxed and not (_OF_FORMS.search(clause) or REPORTS.search(clause) or _CALLED.match(clause)):
-            return _objection(_HALVING.sub(" ", clause))
-        return self.unknown(clause, everyday)
-
-    def inside(self, part: str, counted: bool, everyday: bool) -> str:
-        plain = _CONCEDED.sub(" ", _OR.sub("§", _plain(part)))
-        if "?" in plain or "？" in plain:
-            return "?"
-        if not counted and not _PREDICATE.match(plain.lstrip("§ ")) and _LATIN.search(plain):
-            plain = _SAYING.sub(lambda said: " " if _stem(said[0].lower()) in self.known else said[0], plain)
-            return _objection(plain)  # after a box or a calculation: a unit, a reason, an aside
-        noun = _PLURAL.search(plain) if counted else None
-        if noun and (noun[1].lower().endswith("s") or noun[1][0].isupper()) and noun[1].lower() not in _NO_NOUNS:
-            plain = plain[: noun.start(1)] + plain[noun.end(1) :]  # "7 gizmos"
-        judge = self if everyday else replace(self, closed=True)
-        return judge.unknown(plain, everyday)
-
-    def later(self, sentence: str) -> str:
-        """Returns the first word of a later sentence that is not understood if it is about the answer, else ""."""
-        if not sentence.strip():
-            return ""
-        plain = _plain(sentence, self.own)
-        words = len(_WORD.findall(plain))
-        if not words:
-            return ""
-        if _HEADING.fullmatch(sentence):
-            return _objection(plain)
-        if _NEW_VALUE.match(plain):
-            return plain.strip()
-        explains = (
-            sum(_stem(word.lower()) in self.known and word.lower() not in SAFE for word in _WORD.findall(plain)) > 1
-        )
-        if not _NAMES_IT.search(plain) and (
-            explains or not (_POINTS.search(plain) and (_VERBS.search(plain) or _denies(plain)))
-        ):
-            refers = _REFERS.match(plain)
-            if (words > _SHORT and not refers) or _THERE.match(plain) or _CALCULATION.search(sentence):
-                return ""
-        if words <= _SHORT and _EXCLAIMS.match(plain) and _WORD.search(HARMLESS.sub(" ", plain)):
-            return plain.strip()
-        if plain.rstrip().endswith(("?", "？")) and _WORD.search(HARMLESS.sub(" ", plain)):
-            return "?"
-        judge = replace(self, closed=True)
-        return judge.unknown(plain) if _judges(plain, words) else _objection(plain)
-
-
-def _first_unknown(part: str, known: frozenset[str], prompt: str, everyday: bool) -> str:
-    for found in _WORD.finditer(part):
-        word = str(found[0])
-        if len(word) == 1 and not _UNSPACED.match(word):
-            continue
-        lower = word.lower()
-        if lower in UNSAFE:
-            if f"={lower}" in known:
-                continue
-            return word
-        if lower in SAFE or _stem(lower) in known or (everyday and lower in EVERYDAY):
-            continue
-        if _UNSPACED.search(word):
-            left = _UNSPACED.search(SAFE_UNSPACED.sub(" ", word))
-            if left and left[0] not in prompt:
-                return str(left[0])
-            continue
-        if _UNJUDGED.search(word):
-            continue
-        if all(piece in SAFE or len(piece) == 1 or _stem(piece) in known for piece in re.split(r"['-]", lower)):
-            continue
-        return word
-    return ""
-
-
-def _judges(plain: str, words: int) -> bool:
-    """Returns whether a later sentence judges the answer, so that each of its words must be understood."""
-    if words < 3 or not _LATIN.search(plain) or _OBJECTS.match(plain):
-        return True
-    if _SPEAKS.search(plain):  # the writer speaks of the answer, and not of how it was found
-        return _DID.search(plain) is None and _POINTS_AT.search(plain) is not None
-    return words <= _JUDGEMENT and _IS.match(plain) is not None
-
-
-def _objection(plain: str) -> str:
-    """Returns the first word of a sentence or an aside that speaks against the answer, or ""."""
-    plain = HARMLESS.sub(" ", MAY.sub(" ", plain.replace("’", "'")))
-    against = _AGAINST.search(plain)
-    denial = next((word for word in _WORD.findall(plain) if word.lower() in _DENIALS), "")
-    return against[0] if against else denial
-
-
-def _of_answers(clause: str) -> bool:
-    """Returns whether a clause is about answers, about how they are written or about what somebody says."""
-    return any(pattern.search(clause) for pattern in (_OF_ANSWERS, _OF_FORMS, REPORTS))
-
-
-def _doubt(clause: str) -> str:
-    """Returns the first word of a clause about things that speaks against its statement, or ""."""
-    found = next((match for pattern in (OPPOSED, UNREAL, REPORTS, GOT) if (match := pattern.search(clause))), None)
-    return _objection(clause) or (found[0] if found else "")
-
-
-def _denies(plain: str) -> bool:
-    return not _DENIALS.isdisjoint(word.lower() for word in _WORD.findall(HARMLESS.sub(" ", plain)))
+    own = [word.lower() for word in WORD.findall(gold[:2000])]
+    asked = (word.lower() for word in WORD.findall(prompt[:8000]))
+    return frozenset((*map(stem_of, asked), *map(stem_of, own), *(f"={word}" for word in own)))
