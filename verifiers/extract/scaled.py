@@ -8,16 +8,10 @@ from fractions import Fraction
 
 from verifiers.extract.joined_quantities import Quantity, unit_name
 from verifiers.lazy_pattern import lazy_pattern
-from verifiers.units.words import PERCENT
+from verifiers.units.words import PERCENT, SCALES
 
-_SCALE = lazy_pattern(
-    r"\s(?:(?P<x12>dozens?|dutzend|douzaines?|docenas?|dúzias?|dozzine?|dozijn|dussin|tuzin\w*|дюжин\w*)"
-    r"|(?P<x1000000>millions?|millionen|mill(?:ón|ones)|milh(?:ão|ões)|milion[ei]|miljoen|miljon(?:er)?|milion\w*"
-    r"|миллион\w*|мільйон\w*|juta|triệu|milyon)"
-    r"|(?P<x1000000000>billions?|milliarden?|milliards?|bilh(?:ão|ões)|miliard\w*|miljard(?:er)?|миллиард\w*|miliar"
-    r"|milyar))(?![^\W\d_])",
-    re.IGNORECASE,
-)
+_NAMES = "|".join(f"(?P<x{factor}>{words.replace(' ', '|')})" for factor, words in SCALES.items())
+_SCALE = lazy_pattern(rf"\s(?:{_NAMES})(?![^\W\d_])", re.IGNORECASE)
 _IN_PERCENT = lazy_pattern(rf"\s?{PERCENT}", re.IGNORECASE)
 _BELOW_ZERO = lazy_pattern(
     r"\s?(?:(?:°\s?[CF]?|degrees?(?: celsius| fahrenheit)?|grad(?: celsius)?|degrés?(?: celsius)?|grados?|graus?|gradi"

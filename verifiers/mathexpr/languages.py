@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 
 from verifiers.lazy_pattern import lazy_pattern
-from verifiers.units.words import PERCENT
+from verifiers.units.words import PERCENT, SCALES
 
 # -- words directly after a number; the keys are the English words that the reader of units knows
 _AFTER = {
     "hundred": "百 백",
     "thousand": "Tausend mille mil mila тысяча тысячи тысяч тыс 千 천 ألف آلاف",
     "myriad": "万 萬 만",
-    "million": "Millionen millions millón millones milhão milhões milione milioni Mio"
-    " миллион миллиона миллионов млн مليون ملايين",
+    "million": SCALES[10**6] + " مليون ملايين",
     "hundred million": "亿 億 억",
-    "billion": "Milliarde Milliarden milliard milliards bilhão bilhões miliardo miliardi Mrd"
-    " миллиард миллиарда миллиардов млрд مليار مليارات",
-    "dozen": "Dutzend docena docenas dúzia dúzias douzaine douzaines dozzina dozzine дюжина дюжины дюжин",
+    "billion": SCALES[10**9] + " مليار مليارات",
+    "dozen": SCALES[12],
 }
 _ENGLISH = {word.casefold(): english for english, words in _AFTER.items() for word in words.split()}
 _UNSPACED = [word for word in _ENGLISH if "\u3000" <= word[0] <= "\ud7ff"]

@@ -18,7 +18,15 @@ PERCENT = (
     r"|відсот[а-яі]{1,3}"
     r"|phần trăm|persen|százalék|τοις εκατό|パーセント|퍼센트|في المئة|في المائة|بالمئة|بالمائة|प्रतिशत)(?![^\W\d_])"
 )
-
+# Words behind a number that multiply it; languages with units of ten thousand are read elsewhere.
+SCALES = {
+    12: "dozen dozens Dutzend docena docenas dúzia dúzias douzaine douzaines dozzina dozzine dozijn dussin tuzin tuziny"
+    " tuzinów дюжина дюжины дюжин",
+    10**6: "million millions Millionen millón millones milhão milhões milione milioni milion miliony milionów miljoen"
+    " miljon miljoner Mio миллион миллиона миллионов млн мільйон мільйона мільйонів juta triệu milyon",
+    10**9: "billion billions Milliarde Milliarden milliard milliards bilhão bilhões miliardo miliardi miliard miliardy"
+    " miliardów miljard miljarder Mrd миллиард миллиарда миллиардов млрд мільярд мільярда мільярдів miliar milyar",
+}
 
 _NAME = rf"[^\W\d_]{LETTER}*"
 _EAST = r"(?:キロ|センチ|ミリ)?メートル|千米|公里|[厘毫分]?米|公分|(?:킬로|센티|밀리)?미터|[kcm]?m"
