@@ -10,37 +10,37 @@ from verifiers.extract.vocabulary import SAFE
 from verifiers.lazy_pattern import lazy_pattern
 
 # Members of a group exclude each other: "The perimeter is 24." does not answer a question for the area.
-_GROUPS = {
-    "extreme": (
+_GROUPS = (
+    (  # extreme
         r"maxim\w*|máxim\w*|massim\w*|höchst\w*|größt\w*|largest|greatest|highest|наибол\w*|максим\w*|最大|최댓값|최대",
         r"minim\w*|mínim\w*|kleinst\w*|niedrigst\w*|smallest|least|lowest|наимен\w*|миним\w*|最小|최솟값|최소",
     ),
-    "measure": (
+    (  # measure
         r"areas?|fläche\w*|aire|superficie|área|площад\w*|面积|面積|넓이|oppervlakte",
         r"perimeter|circumference|umfang|périmètre|circonférence|per[ií]metro|периметр\w*|周长|周の長さ|둘레|omtrek|obwód",
         r"volumen?|rauminhalt|объ[её]м\w*|体积|体積|부피|objętość",
         r"diagonale?n?|диагонал\w*|对角线|対角線|대각선",
     ),
-    "average": (
+    (  # average
         r"mean|average|mittelwert|durchschnitt\w*|moyenne|media|média|平均\w*|평균",
         r"median\w*|médiane|медиан\w*|中位数|中央値|중앙값",
         r"mode|modus|modalwert|moda|众数|最頻値|최빈값",
     ),
-    "line": (
+    (  # line
         r"radius|rayon|radio|raio|raggio|радиус\w*|半径|반지름",
         r"diameter|durchmesser|diamètre|di[áa]metro|диаметр\w*|直径|(?<!반)지름",
     ),
-    "journey": (
+    (  # journey
         r"arriv\w+|ankommt|ankunft|llega\w*|chega\w*|прибы\w+|приб[уы]д\w+|прие\w+|到达|抵达|到着|着[きく]|도착\w*",
         r"leaves?|leaving|departs?|departed|sets? off|abfährt|salió|отправ\w+|выезж\w+"
         r"|出发|出発|출발\w*",
     ),
-    "course": (
+    (  # course
         r"ends?|ended|finish\w*|endet|terminent?|termina\w*|finisce|закончи\w+|заканчива\w+|кончи\w+|结束|終わ\w|끝나\w*",
         r"starts?|started|begins?|began|beginnt|commencent?|empieza|comienza|começa|comincia|inizia|начин\w+|начал\w+"
         r"|开始|始ま\w|시작\w*",
     ),
-    "colour": (
+    (  # colour
         r"red|rote?[rnms]?|rouges?|roj[oa]s?|vermelh[oa]s?|ross[aeio]|красн\w*|红\w?|赤\w?",
         r"blue|blaue?[rnms]?|bleue?s?|azul(?:es)?|blu|син\w+|蓝\w?|青\w?",
         r"green|grüne?[rnms]?|vert[es]*|verdes?|verdi|зел[её]н\w*|绿\w?|緑\w?",
@@ -48,7 +48,7 @@ _GROUPS = {
         r"white|weiße?[rnms]?|blanch?e?s?|blanc[oa]s?|branc[oa]s?|bianc\w+|бел\w+|白\w?",
         r"black|schwarze?[rnms]?|noire?s?|negr[oa]s?|pret[oa]s?|ner[aeio]|ч[её]рн\w*|黑\w?|黒\w?",
     ),
-}
+)
 
 
 def _pattern(members: tuple[str, ...]) -> re.Pattern[str]:
@@ -61,7 +61,7 @@ def _pattern(members: tuple[str, ...]) -> re.Pattern[str]:
     return lazy_pattern("|".join(parts), re.IGNORECASE)
 
 
-_MEMBERS = [_pattern(members) for members in _GROUPS.values()]
+_MEMBERS = [_pattern(members) for members in _GROUPS]
 _NAME = lazy_pattern(r"(?<![^\W\d_])[A-ZÀ-ÞА-Я][^\W\d_]+")
 _PRONOUN = lazy_pattern(
     r"\b(?:he|she|they|we|it|you|i|il|elle|ils|elles|on|él|ella|ellos|ele|ela|eles|lui|lei|loro|hij|zij|ze|hon|han|de|o|ona)\b"
@@ -72,17 +72,22 @@ _PRONOUN = lazy_pattern(
 
 def of_another_subject(part: str, asked: str, prompt: str, language: str) -> bool:
     """Returns whether a sentence names another member of a group than the question, or another of its persons only."""
-    for members in _MEMBERS:
-        wanted = _named(members, asked)
-        if len(wanted) == 1:
-            said = _named(members, part)
-            if said and wanted.isdisjoint(said):
-                return True
+    for members, wanted in _wanted(asked):
+        said = _named(members, part)
+        if said and wanted not in said:
+            return True
     if language in ("de", "zh", "ja", "ko") or _PRONOUN.search(part) or _PRONOUN.search(asked):
         return False
     persons = _names(asked.lstrip(" ¿(\"'").partition(" ")[2])
     said_persons = _names(part)
     return bool(persons) and persons.isdisjoint(said_persons) and bool(said_persons & _names(prompt))
+
+
+@functools.lru_cache(maxsize=256)
+def _wanted(asked: str) -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Returns the groups of which a question names exactly one member, and that member."""
+    found = ((members, _named(members, asked)) for members in _MEMBERS)
+    return tuple((members, next(iter(wanted))) for members, wanted in found if len(wanted) == 1)
 
 
 def _named(members: re.Pattern[str], text: str) -> set[str]:
