@@ -66,6 +66,7 @@ _SEMICOLONS = lazy_pattern(rf"\\\{{{_BETWEEN}(?:;{_BETWEEN})+\\\}}|[\[\](]{_BETW
 _COMMA = lazy_pattern(r"(?<=\d),(?=\d)")
 _OPEN_AT = lazy_pattern(r"(?:=|\\in)\s*\]")  # "L = ]2; 3]"
 _SPACE = lazy_pattern(r"\\[,;:!]")
+_LED = lazy_pattern(r"\A(?:\\(?:[,;:! ]|q?quad(?![A-Za-z]))\s*)++(?=.)")  # spaces before a value
 _FRENCH = lazy_pattern(r"([\[\]()])([^\[\]();,{}]{1,60})([,;])([^\[\]();,{}]{1,60})([\[\]()])")
 _CONDITION = frozenset(
     "where for when if with such provided given unless except whenever as satisfying excluding assuming".split()
@@ -128,8 +129,7 @@ def read(text: str) -> Answer:
     cleaned = _TEMPERATURE.sub(lambda match: rf"\text{{{'Celsius' if match[1] == 'C' else 'Fahrenheit'}}}", cleaned)
     if ";" in cleaned and "," in cleaned:  # between semicolons, commas are decimal commas
         cleaned = _SEMICOLONS.sub(lambda match: _COMMA.sub(".", match[0]), cleaned)
-    if cleaned.startswith("\\,"):
-        cleaned = cleaned[2:].lstrip()
+    cleaned = _LED.sub("", cleaned) if cleaned[0] == "\\" else cleaned
     if cleaned[0] == "]" or cleaned[-1] == "[" or ("]" in cleaned and _OPEN_AT.search(cleaned)):
         cleaned = _FRENCH.sub(_french, _SPACE.sub(" ", cleaned))
     if "{array}" in cleaned:
