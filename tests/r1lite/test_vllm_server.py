@@ -97,9 +97,10 @@ def test_what_new_weights_interrupt_goes_on_with_them(case):
         for parameter in case.model.parameters():
             parameter.add_(1e-3 * torch.randn(parameter.shape))
     pushing, found = threading.Thread(target=case.push), []
-    prompts = case.prompts() * 8  # more than the server samples at once
+    prompts = case.prompts() * 8  # more than the servers sample at once
+    sampling = Sampling(2.0, 200, across_weights=True)  # so hot that many completions are long
     seeds = [[1000 * place + g for g in range(4)] for place in range(len(prompts))]
-    for one in case.engine.stream(prompts, seeds, Sampling(1.0, 200, across_weights=True)):
+    for one in case.engine.stream(prompts, seeds, sampling):
         if not found:
             pushing.start()
         found.append(one)
@@ -112,9 +113,9 @@ def test_what_new_weights_interrupt_goes_on_with_them(case):
         ((_, first), (cut, second)) = one.stretches
         assert (first, second) == tuple(models)
         for version, part in ((first, slice(0, cut)), (second, slice(cut, None))):
-            expected = forward(dataclasses.replace(case, model=models[version]), prompt, one, 1.0)
+            expected = forward(dataclasses.replace(case, model=models[version]), prompt, one, sampling.temperature)
             assert torch.allclose(torch.tensor(one.logprobs)[part], expected[part], atol=2e-4)
-        other = forward(dataclasses.replace(case, model=models[first]), prompt, one, 1.0)
+        other = forward(dataclasses.replace(case, model=models[first]), prompt, one, sampling.temperature)
         apart = max(apart, float((torch.tensor(one.logprobs) - other)[cut:].abs().max()))
     assert apart > 1e-2
 
