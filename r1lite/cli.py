@@ -125,7 +125,7 @@ def _ran(name: str, *rest: str) -> int:
         return _fail(str(error), 2)
     except ModuleNotFoundError as error:
         if error.name in ("torch", "transformers", "datasets", "safetensors", "numpy"):
-            return _fail(f"r1lite {name} needs {error.name}: install r1lite with its extra: pip install '.[train]'", 2)
+            return _fail(f"r1lite {name} needs {error.name}: in r1lite's repository, pip install '.[train]'", 2)
         raise
     except RunError as error:
         return _fail(str(error), 1)

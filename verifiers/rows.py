@@ -1,4 +1,4 @@
-"""Reads completions from files, one row at a time: JSONL (also .gz) and Parquet."""
+"""Reads rows from files: JSONL (also .gz) and Parquet one at a time, JSON at once."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ _STEP = re.compile(r"step-(\d+)\.jsonl(?:\.gz)?")
 _PARQUET_ROWS = 256
 _MAX_LINE = 1 << 28
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # its byte order marks
+_OTHER_FORMATS = (".csv", ".tsv", ".xls", ".xlsx", ".ods", ".arrow", ".feather", ".zip", ".zst", ".xz", ".bz2")
 
 
 class RowError(ValueError):
@@ -48,7 +49,9 @@ class Columns:
 
 
 def rows(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yields (line or row number from 1, row), in constant memory; for a line that is not JSON the row is a RowError.
+    """Yields (line or row number from 1, row), in constant memory except for .json, which must contain a list.
+
+    A line that is not JSON is yielded as a RowError.
 
     Raises: OSError; ValueError, naming the file and the line, if the file is not of the format of its suffix.
     """
@@ -56,7 +59,13 @@ def rows(path: Path) -> Iterator[tuple[int, Any]]:
         yield from _parquet(path)
         return
     if path.suffix == ".json":
-        raise ValueError(f"{path}: a .json file is read at once; turn it into .jsonl, one object a line")
+        yield from enumerate(_json_list(path), 1)
+        return
+    if path.suffix in _OTHER_FORMATS:
+        raise ValueError(
+            f"{path}: {path.suffix} is not a format that is read; convert the file to .jsonl (one JSON object a line), "
+            ".json (a list of objects) or .parquet"
+        )
     number = 0
     opened: Any = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # noqa: SIM115  # closed below
     with opened as file:
@@ -85,11 +94,27 @@ def step_files(run: Path) -> list[tuple[int, Path]]:
 def parsed(line: bytes) -> Any:
     """Returns the value of a JSON line, or a RowError that says why it can't be parsed."""
     try:
-        return json.loads(line.decode("utf-8-sig"))
+        return json.loads(line.rstrip(b"\r\n").decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         return RowError(f"not UTF-8 text (byte {error.start} of the line)")
+    except json.JSONDecodeError as error:
+        return RowError(f"not JSON: {error.msg} at column {error.colno}")
     except (ValueError, RecursionError) as error:
         return RowError(f"not JSON: {error}")
+
+
+def _json_list(path: Path) -> list[Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 text (byte {error.start})") from error
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path}:{error.lineno}: not JSON: {error.msg} at column {error.colno}") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: not JSON: {error}") from error
+    if not isinstance(found, list):
+        raise ValueError(f"{path}: must contain a list of objects, not {type(found).__name__}")
+    return found
 
 
 def _parquet(path: Path) -> Iterator[tuple[int, Any]]:

@@ -51,7 +51,7 @@ def _is_number(annotation: Any) -> bool:
 class RunConfig(Section):
     """Settings of every stage that writes a run directory."""
 
-    out: str | None = None
+    out: str | None = Field(None, min_length=1)
     """Run directory; by default a dated name under runs/."""
     resume: bool = False
     """Continue the run in --out (without --out: the newest under runs/) from its last checkpoint."""

@@ -16,7 +16,7 @@ class PipelineConfig(Section):
 
     stage: ClassVar[str] = "r1"
 
-    out: str | None = None
+    out: str | None = Field(None, min_length=1)
     """Folder of the pipeline; by default a dated name under runs/. If it exists, its pipeline is resumed."""
     jobs: int = Field(1, ge=1)
     """Largest number of independent stages that run at the same time."""

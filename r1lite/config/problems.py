@@ -50,13 +50,24 @@ class ProblemsConfig(EngineConfig):
     """Number of test problems, the first of the test set, answered greedily before and after training."""
     eval_samples: int = Field(8, ge=1)
     """Completions per problem for pass@k (k = this), sampled at temperature 1."""
-    eval_sample_problems: int = Field(200, ge=1)
-    """Number of test problems, the first of the test set, that pass@k is measured on."""
+    eval_sample_problems: int | None = Field(None, ge=1)
+    """Number of test problems, the first of the test set, that pass@k is measured on; by default 200, but at most
+    --eval-problems."""
 
     @field_validator("scoring")
     @classmethod
     def _is_a_place(cls, value: str) -> str:
         return checked_place("scoring", value)
+
+    @property
+    def sampled_problems(self) -> int:
+        """Number of test problems, if there are as many, that pass@k is measured on."""
+        return min(200, self.eval_problems) if self.eval_sample_problems is None else self.eval_sample_problems
+
+    @property
+    def tested_problems(self) -> int:
+        """Number of test problems, if there are as many, that an evaluation uses."""
+        return max(self.eval_problems, self.sampled_problems)
 
 
 def checked_place(option: str, value: str) -> str:

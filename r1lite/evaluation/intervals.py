@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from r1lite.rl.passk import wilson_interval
 
 _RESAMPLES = 4000
+_FEW = 30  # with fewer, the 95 % interval of an accuracy spans more than a third of the scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,20 @@ class Rate:
     low: float
     high: float
     problems: int
+
+
+def few(count: int, what: str, remedy: str) -> list[tuple[str, str]]:
+    """Returns a warning, as a line of the display, if an accuracy on so few items says little; otherwise no line.
+
+    Args:
+        what: an item, in the singular.
+    """
+    if count >= _FEW:
+        return []
+    low, high = wilson_interval(count / 2, count)
+    between = f"{100 * low:.0f}-{100 * high:.0f} %"
+    said = f"only {count} {what}{'s' * (count != 1)}: an accuracy of 50 % on them has a 95 % interval of {between}"
+    return [("warning", f"{said}; {remedy}")]
 
 
 def mean_rate(values: Sequence[float]) -> Rate:

@@ -81,7 +81,7 @@ def measure(
     around: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> list[Solved]:
     """Samples and scores answers with the engine's current weights: greedy answers to the first `eval_problems`, and
-    `eval_samples` samples each for the first `eval_sample_problems`.
+    `eval_samples` samples each for the first `sampled_problems`.
 
     The evaluation has its own random numbers, the same every time and for every batch size, so that evaluations are
     comparable and training is not affected. It can be interrupted at any time (`StopSignal.interruptible`).
@@ -95,8 +95,8 @@ def measure(
     Raises:
         RunError: more than a tenth of the completions are unscored.
     """
-    tries = config.eval_sample_problems
-    count = len(prompts[: max(config.eval_problems, tries)])
+    tries = config.sampled_problems
+    count = len(prompts[: config.tested_problems])
     total = done = 0
 
     def asked(chosen: Sequence[Prompt], most: int, samples: int, sampling: Sampling) -> list[list[Completion]]:

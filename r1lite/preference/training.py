@@ -32,6 +32,7 @@ from r1lite.preference.reward_model import KEY, encode, load_classifier, padded
 from r1lite.rl.passk import wilson_interval
 from r1lite.rl.preference import bradley_terry, calibration
 from r1lite.run.bad_batches import BadBatches
+from r1lite.run.checkpoint import least_size
 from r1lite.run.display import Display
 from r1lite.run.run_dir import RunDir
 from r1lite.run.watchdog import Watchdog
@@ -206,6 +207,11 @@ class PreferenceTraining:
     def rewards_of(self, micro: _MicroBatch) -> Tensor:
         """Raw rewards of the chosen answers, followed by those of the rejected ones."""
         return self.rewards([e.chosen for e in micro.pairs] + [e.rejected for e in micro.pairs])
+
+    @property
+    def checkpoint_bytes(self) -> int:
+        """Size of a checkpoint, at least."""
+        return least_size(self.model)
 
     @torch.no_grad()
     def measure(self, step: int, progress: Callable[[float], None]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,34 @@ def save(
         for old in [*later, *earlier[: max(0, len(earlier) - keep + 1)]]:
             remove_folder(old)
     return path
+
+
+def least_size(
+    model: Any, others: Sequence[Any] = (), *, dtype: torch.dtype = torch.float32, rounded: bool = False
+) -> int:
+    """Bytes of a checkpoint at least: weights, and two moments of each weight that is trained.
+
+    Args:
+        others: models in the trainer's state.
+        dtype: dtype of the weights in the model's files.
+        rounded: the trainer's state holds the model's exact weights as well.
+    """
+    own = list(model.parameters())
+    further = {id(p): p for other in others for p in other.parameters()}
+    exact = [*further.values(), *(own if rounded else [])]
+    trained = {id(p): p for p in (*own, *further.values()) if p.requires_grad}
+    in_files, in_state = dtype.itemsize * sum(p.numel() for p in own), sum(p.nbytes for p in exact)
+    return int(in_files + in_state + 2 * sum(p.nbytes for p in trained.values()))
+
+
+def check_room(folder: Path, size: int) -> None:
+    """Raises UserError if the disk of this folder of checkpoints has less than `size` bytes left."""
+    free = shutil.disk_usage(folder.parent).free
+    if size > free:
+        raise UserError(
+            f"--out {folder.parent}: a checkpoint needs at least {size / 1e6:,.1f} MB, and {free / 1e6:,.1f} MB are "
+            "free there. Make room, or choose another --out"
+        )
 
 
 @contextlib.contextmanager

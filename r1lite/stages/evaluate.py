@@ -181,7 +181,7 @@ def _jobs(configs: list[EvalConfig], setup: Setup) -> list[_Job]:
         problems = load_problems(find(config.task), config, scorer)
         for doubt in try_scorer(find(config.task), config, scorer, problems):
             setup.display.line("warning", doubt)
-        chosen = problems.test[: max(config.eval_problems, config.eval_sample_problems)]
+        chosen = problems.test[: config.tested_problems]
         jobs.append(_Job(config.task, config, scorer, make_prompts(chosen, config, setup.model, setup.tokenizer)))
         setup.display.line("problems", f"{problems.origin}: {len(problems.test):,} to test")
     return jobs

@@ -8,11 +8,11 @@ from r1lite.config import RewardModelConfig, validated
 from r1lite.distributed.together import everyone, from_main, together
 from r1lite.distributed.world import World
 from r1lite.errors import UserError
+from r1lite.evaluation.intervals import few
 from r1lite.nano import model_place
 from r1lite.preference.pairs import load_pairs
 from r1lite.preference.reward_model import load_classifier, text_of
 from r1lite.preference.training import Example, PreferenceTraining, examples, fingerprint
-from r1lite.rl.passk import wilson_interval
 from r1lite.run.display import Display
 from r1lite.training.lifecycle import run_life
 from r1lite.training.machine import NANO, choose_device, default_threads
@@ -21,7 +21,6 @@ from r1lite.training.setup import begin_run, open_dir, set_up_libraries
 from r1lite.training.several import loads_for_parts
 
 _NANO_LR = 5e-4  # a small model needs a large learning rate
-_FEW_PAIRS = 30  # held out; with fewer, the 95 % interval of the accuracy spans more than a third of the scale
 
 
 def run(config: RewardModelConfig) -> dict[str, Any]:
@@ -74,7 +73,7 @@ def _open_run(config: RewardModelConfig, notes: dict[str, str], world: World) ->
         ("device", f"{config.device}, {config.threads} threads{ranks}" + _note(notes, "device")),
         ("model", f"{config.model}, {size / 1e6:.2f} M parameters" + _note(notes, "model")),
         ("pairs", f"{origin}: {len(train):,} to train on, {len(test):,} to test"),
-        *([("warning", few)] if (few := _few(len(test))) is not None else []),
+        *few(len(test), "held-out pair", "add pairs with --test-source or a larger --hold-out"),
         *([("dropped", f"{dropped} pairs longer than --max-tokens {config.max_tokens}")] if dropped else []),
         ("template", f"{config.template}"),
         *([("settings", notes["settings"])] if "settings" in notes else []),
@@ -113,17 +112,6 @@ def _load(config: RewardModelConfig) -> tuple[RewardModelConfig, _Found, Any, An
     except (RuntimeError, AssertionError) as error:
         raise UserError(f"--device {config.device}: {error}") from error
     return config, (pairs.origin, train, test, dropped), model, tokenizer
-
-
-def _few(held_out: int) -> str | None:
-    """Returns a warning if there are too few held-out pairs for a meaningful accuracy."""
-    if held_out >= _FEW_PAIRS:
-        return None
-    low, high = wilson_interval(held_out / 2, held_out)
-    return (
-        f"only {held_out} held-out pairs: an accuracy of 50 % on them has a 95 % interval of {100 * low:.0f}-"
-        f"{100 * high:.0f} %; add pairs with --test-source or a larger --hold-out"
-    )
 
 
 def _encoded(

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
-import zlib
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +10,7 @@ from typing import Any, TypeVar
 
 from r1lite.errors import UserError, listing
 from r1lite.hub.revisions import load_rows
+from verifiers import rows as files
 from verifiers.core import VerifierError
 from verifiers.golds import gold_text, is_text
 
@@ -35,11 +33,11 @@ def located_rows(path: Path, columns: Sequence[str], lists: Sequence[str] = ()) 
         UserError: rows are invalid; the message names the file and the lines (for Parquet and JSON the rows).
     """
     try:
-        rows = _parse(path)
-    except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{path}: can't be read: {getattr(error, 'strerror', None) or error}") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 text (byte {error.start})") from error
+        rows = list(files.rows(path))
+    except OSError as error:
+        raise UserError(f"{path}: can't be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise UserError(str(error)) from error
     return checked_rows(str(path), rows, columns, lists)
 
 
@@ -113,38 +111,6 @@ def hub_rows(dataset: str, name: str | None, split: str, revision: str | None = 
             f"{(str(error).splitlines() or [''])[0]}\n"
             "Without the Hub, use a file with the same columns (--source FILE), or --source bundled if the task has it."
         ) from error
-
-
-def _parse(path: Path) -> list[tuple[int, Any]]:
-    """Pairs (line or row number from 1, row); for a line that is not JSON the row is a ValueError."""
-    if path.suffix == ".parquet":
-        import pyarrow
-        import pyarrow.parquet
-
-        try:
-            return list(enumerate(pyarrow.parquet.read_table(path).to_pylist(), 1))
-        except pyarrow.ArrowException as error:
-            raise UserError(f"{path}: not a Parquet file: {error}") from error
-    data = path.read_bytes()
-    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
-    if path.suffix == ".json":
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{path}: not JSON: {error}") from error
-        if not isinstance(found, list):
-            raise UserError(f"{path}: must contain a list of objects, not {_kind(found)}")
-        return list(enumerate(found, 1))
-    rows: list[tuple[int, Any]] = []
-    # Not splitlines(): JSON text may contain U+2028 and similar characters.
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            rows.append((number, json.loads(line)))
-        except (ValueError, RecursionError) as error:
-            rows.append((number, ValueError(f"not JSON: {error}")))
-    return rows
 
 
 def hub_reachable(timeout_s: float = 3.0) -> bool:

@@ -14,6 +14,7 @@ from r1lite.run.run_dir import check_place
 from r1lite.scoring.scorer import rewards_of
 from r1lite.tasks import Source, Task, find
 from r1lite.tasks.rows import hub_reachable
+from verifiers.core import did_you_mean
 from verifiers.formula import Formula
 from verifiers.registry import LEARNED
 
@@ -59,8 +60,10 @@ def refuse_missing(said: str, name: str) -> None:
     if is_path(name):
         raise UserError(f"{said}: no such folder here")
     if not is_cached(name) and not hub_reachable():
+        hint = did_you_mean(name, MODELS)
         raise UserError(
             f"{said}: no such folder here, no such model in the cache, and the Hugging Face Hub is unreachable"
+            + (f"; {hint}" if hint else "")
         )
 
 

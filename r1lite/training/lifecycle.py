@@ -71,6 +71,10 @@ class Training(Protocol):
     def measured_on(self) -> dict[str, int]:
         """Settings of `measure` that may change on resume; its result has them under this name."""
 
+    @property
+    def checkpoint_bytes(self) -> int:
+        """Size of a checkpoint, at least."""
+
     def measure(self, step: int, progress: Callable[[float], None]) -> dict[str, Any]:
         """Evaluates the weights after `step` steps. Calls `progress` with the finished share. Raises RunError."""
 
@@ -185,6 +189,8 @@ class _Life:
             self._upload(saved)
             return finished
 
+        if first < steps:
+            from_main(self.world, lambda: checkpoint.check_room(run_dir.checkpoints, self.training.checkpoint_bytes))
         # Before the checkpoint is restored: a lost evaluation is repeated with the run's initial weights.
         if before is None and saved is not None:
             display.say("eval_before.json was lost: evaluating the initial weights again")

@@ -334,7 +334,7 @@ def sampler_of(config: TrainConfig, layout: Layout, model: Any, longest: int, dt
     rows = config.rollout_rows
     if isinstance(config, RLConfig):
         completions = config.prompts_per_step * config.group_size
-        rows = min(rows, max(completions, config.eval_problems, config.eval_sample_problems * config.eval_samples))
+        rows = min(rows, max(completions, config.eval_problems, config.sampled_problems * config.eval_samples))
     text = model.config.get_text_config()
     heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
     head = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads

@@ -21,6 +21,7 @@ from r1lite.hub.revisions import pinned
 from r1lite.model.lora import adapter_state, has_adapter
 from r1lite.model.policy import Policy
 from r1lite.model.sharding import put_into
+from r1lite.run.checkpoint import least_size
 from r1lite.run.signals import StopSignal
 from r1lite.training import memory
 from r1lite.training.lifecycle import run_life
@@ -146,9 +147,21 @@ class OnProblems:
         config, there = self.config, len(self.setup.test)
         return {
             "eval_problems": min(config.eval_problems, there),
-            "eval_sample_problems": min(config.eval_sample_problems, there),
+            "eval_sample_problems": min(config.sampled_problems, there),
             "eval_samples": config.eval_samples,
         }
+
+    @property
+    def checkpoint_bytes(self) -> int:
+        """Size of a checkpoint, at least."""
+        critic = getattr(self.loop.learner, "critic", None)
+        others = [] if critic is None else [critic.model.model]
+        return least_size(self.setup.model, others, dtype=self.dtype, rounded=self._rounds)
+
+    @property
+    def _rounds(self) -> bool:
+        """True if a model's files hold rounded weights, and the trainer's state the exact ones."""
+        return self.dtype != torch.float32 and not has_adapter(self.setup.model)
 
     def measure(self, step: int, progress: Callable[[float], None]) -> dict[str, Any]:
         """Evaluates the weights after `step` steps and stores the answers in evaluations/."""
@@ -169,12 +182,11 @@ class OnProblems:
     def checkpoint(self) -> dict[str, Any]:
         """Returns model, tokenizer, generation settings, and the states of learner and loop."""
         model, tokenizer = self.setup.model, self.setup.tokenizer
-        rounds = self.dtype != torch.float32 and not has_adapter(model)
         state = {
             "learner": self.loop.learner.state_dict(),
             "course": self.loop.state_dict(),
             "adapter": adapter_state(model),
-            **({"weights": model.state_dict()} if rounds else {}),
+            **({"weights": model.state_dict()} if self._rounds else {}),
         }
         return {
             "model": model,

@@ -23,6 +23,7 @@ from r1lite.config.presets import PRESETS
 from r1lite.distributed.together import everyone, from_main, together
 from r1lite.distributed.world import ALONE, World
 from r1lite.errors import UserError
+from r1lite.evaluation.intervals import few
 from r1lite.model.lora import adapter_of, add_adapter, merged_weights
 from r1lite.model.policy import Policy
 from r1lite.model.sharding import whole_weights
@@ -139,7 +140,7 @@ def _open_run(
         doubts = try_scorer(task, config, scorer, problems)
         elsewhere = isinstance(config, OnRayConfig) and config.engines_on_ray
         model, tokenizer = load_empty(config) if elsewhere else load(config)
-        tested = problems.test[: max(config.eval_problems, config.eval_sample_problems)]
+        tested = problems.test[: config.tested_problems]
         trained_on = problems.train if isinstance(config, RLConfig) else []
         prompts = make_prompts([*tested, *trained_on], config, model, tokenizer)
         test, train = prompts[: len(tested)], prompts[len(tested) :]
@@ -198,6 +199,7 @@ def _show(
     display.line("engine", _noted(_engine_line(setup.started), notes.get("engine")))
     display.line("model", _noted(f"{config.model}, {_millions(size)} parameters", notes.get("model")))
     display.line("problems", _noted(f"{problems.origin}: {counts}", notes.get("source")))
+    lines = [*few(len(problems.test), "test problem", "add problems, or set --test-source"), *lines]
     if test[0].prefill:
         display.line("prompt", _prefill_line(config.template, test[0].prefill))
     for label, text in lines:

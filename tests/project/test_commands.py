@@ -140,7 +140,7 @@ def test_other_files_and_columns(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["nowhere.jsonl", "--reward", "math"], "nowhere.jsonl"),
-        (["in.json", "--reward", "math"], "turn it into .jsonl"),
+        (["in.csv", "--reward", "math"], "convert the file to .jsonl"),
         (["in.jsonl", "--reward", "mth"], "did you mean 'math'"),
         (["in.jsonl", "--reward", "math", "--options", "{"], "--options is not JSON"),
         (["in.jsonl", "--reward", "math", "--options", "[]"], "must map names"),
@@ -149,7 +149,7 @@ def test_other_files_and_columns(tmp_path, capsys):
 )
 def test_mistakes_of_use(tmp_path, monkeypatch, capsys, arguments, message):
     monkeypatch.chdir(tmp_path)
-    for name in ("in.json", "in.jsonl"):
+    for name in ("in.csv", "in.jsonl"):
         (tmp_path / name).write_text("[]")
     assert main(["score", *arguments, "--workers", "0"]) == 2
     assert message in capsys.readouterr().err

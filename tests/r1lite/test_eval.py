@@ -83,6 +83,8 @@ def test_fewer_problems_and_a_single_sample():
     found, solved, engine = measured(eval_problems=1, eval_sample_problems=2, eval_samples=4)
     assert (found["problems"], found["sampled_problems"], len(solved)) == (1, 2, 2)
     assert [len(group) for group in engine.asked[1][1]] == [4, 4]
+    assert EvalConfig(eval_problems=40).sampled_problems == 40
+    assert EvalConfig().sampled_problems == 200
     config = EvalConfig(eval_samples=1)
     scorer = make_scorer(find("gsm8k"), config)
     solved = measure(Scripted([row[:2] for row in TEXTS]), [Prompt(PROBLEMS[0], "a", (0,))], scorer, config)

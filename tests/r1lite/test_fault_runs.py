@@ -8,9 +8,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM
 
 import r1lite.grpo.objective
 from r1lite.cli import main
@@ -115,6 +117,20 @@ def test_a_full_disk(whole, tiny_path, sums_path, tmp_path, forks):
     assert "Traceback" not in err
     assert "step-000002" in out
     assert outcome(kept) == outcome(whole)
+
+
+def test_a_disk_that_is_too_small_for_a_checkpoint(tiny_path, sums_path, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: SimpleNamespace(free=100_000))
+    assert main(arguments(tmp_path / "run", tiny_path, sums_path)) == 2
+    assert "MB, and 0.1 MB are free there. Make room, or choose another --out" in capsys.readouterr().err
+
+
+def test_the_least_size_of_a_checkpoint(whole):
+    saved = whole / "checkpoints" / f"step-{STEPS:06d}"
+    size = sum((saved / name).stat().st_size for name in ("model.safetensors", "trainer.pt"))
+    model = AutoModelForCausalLM.from_pretrained(saved)
+    assert 0.7 * size < checkpoint.least_size(model) < size
+    assert checkpoint.least_size(model, dtype=torch.bfloat16, rounded=True) > checkpoint.least_size(model)
 
 
 def test_a_verifier_that_hangs(tiny_path, sums_path, tmp_path, forks):

@@ -78,8 +78,17 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(UserError, match=r"needs train\.\* and test"):
         load(Source(str(tmp_path)))
     (tmp_path / "a.jsonl").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UserError, match="not UTF-8"):
+    with pytest.raises(UserError, match="UTF-16 text"):
         load(Source(str(tmp_path / "a.jsonl")))
+    (tmp_path / "a.csv").write_text("question,answer\n1+1?,2\n")
+    with pytest.raises(UserError, match=r"a\.csv: \.csv is not a format that is read; convert the file to \.jsonl"):
+        load(Source(str(tmp_path / "a.csv")))
+    (tmp_path / "a.json").write_text('[{"question": "1?", "answer": "1"},\n {"question": "2?" "answer": "2"}]')
+    with pytest.raises(UserError, match=r"a\.json:2: not JSON: Expecting ',' delimiter at column 20$"):
+        load(Source(str(tmp_path / "a.json")))
+    (tmp_path / "a.json").write_text(json.dumps(GOOD))
+    with pytest.raises(UserError, match=r"a\.json: must contain a list of objects, not dict"):
+        load(Source(str(tmp_path / "a.json")))
     (tmp_path / "a.parquet").write_text("no")
     with pytest.raises(UserError, match="not a Parquet file"):
         load(Source(str(tmp_path / "a.parquet")))

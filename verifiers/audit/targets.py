@@ -52,7 +52,8 @@ def _attribute(path: str, what: str) -> Any:
     try:
         return functools.reduce(getattr, name.split("."), importlib.import_module(module))
     except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"{what} '{path}' can't be imported: {error}") from error
+        install = ": pip install trl" if isinstance(error, ModuleNotFoundError) and error.name == "trl" else ""
+        raise ValueError(f"{what} '{path}' can't be imported ({error}){install}") from error
 
 
 class MathVerify:

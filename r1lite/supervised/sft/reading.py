@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,34 +41,16 @@ def rows(data: str, split: str) -> Iterator[tuple[str, Any]]:
         yield from _hub(data, split)
         return
     try:
-        for number, row in _file(path):
+        for number, row in files.rows(path):
+            if isinstance(row, files.RowError):
+                raise UserError(f"{path}:{number}: {row}")
             yield f"{path}:{number}", row
     except UserError:
         raise
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 text (byte {error.start})") from error
     except ValueError as error:
         raise UserError(str(error)) from error
     except OSError as error:
         raise UserError(f"{path}: can't be read: {error.strerror or error}") from error
-
-
-def _file(path: Path) -> Iterator[tuple[int, Any]]:
-    if path.suffix == ".json":
-        try:
-            found = json.loads(path.read_text(encoding="utf-8-sig"))
-        except UnicodeDecodeError:
-            raise
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{path}: not JSON: {error}") from error
-        if not isinstance(found, list):
-            raise UserError(f"{path}: must hold a list of objects")
-        yield from enumerate(found, 1)
-        return
-    for number, row in files.rows(path):
-        if isinstance(row, files.RowError):
-            raise UserError(f"{path}:{number}: {row}")
-        yield number, row
 
 
 def _hub(data: str, split: str) -> Iterator[tuple[str, Any]]:
