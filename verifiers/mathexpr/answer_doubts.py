@@ -19,10 +19,20 @@ _ASSIGNED = lazy_pattern(r"[\s$]*([A-Za-z])\s*=([^=<>]{1,200})")
 _NAMED_POINT = lazy_pattern(  # "V(3, 2)", "S(2\\mid 5)"
     r"[\s$]*+[A-Z]?\s*+=?\s*+(?:\\left)?\(\s*+([-−]?[\d./]+)\s*+(?:[,;|]|\\mid\b)\s*+([-−]?[\d./]+)\s*+(?:\\right)?\)[\s$.]*+"
 )
+_PREFIXED = lazy_pattern(  # "0xFF"
+    r"[\s$]*(?:\\(?:texttt|mathtt|text|mathrm)\s*\{\s*)?0([xXbBoO])([0-9A-Fa-f]{1,60})[\s$}]*"
+)
+_PREFIXES = {"x": 16, "b": 2, "o": 8}
 _UNITS = lazy_pattern(r"[€£₽₺%$]|[^\W\d_]{2,8}|\s")
 _AMOUNT = r"[$€£]?\d{1,9}(?:[.,]\d{1,2})?\s?(?:[€£₽₺%]|[^\W\d_]{2,8})?"
 _TOTAL = lazy_pattern(rf"\s*({_AMOUNT}(?:\s?[-+−–*·×/:÷]\s?{_AMOUNT}){{1,6}})\s?=\s*({_AMOUNT})")
 _RATIO = lazy_pattern(r"\s*\$?(\d+)\s*:\s*(\d+)\$?\s*")
+_NEXT_DAY = lazy_pattern(
+    r",?\s*\(?\s*(?:on |of )?(?:the )?(?:next|following) (?:day|morning|afternoon|evening)\)?"
+    r"|,?\s*\(?(?:am (?:nächsten|folgenden) (?:tag|morgen)|le lendemain(?: matin)?|(?:al|el|del) día siguiente"
+    r"|(?:do|no) dia seguinte|(?:il|del) giorno (?:dopo|successivo)|на следующий день|次の日の?|翌日の?|第二天)\)?",
+    re.IGNORECASE,
+)
 _ONE_NOT_THE_OTHER = lazy_pattern(
     r"\(?([A-J])\)?(?:\s*[,，]\s*|\s*)(?:而?不是|而非|(?<=[\s,)])not)\s*\(?([A-J])\)?[\s.。]*"
 )  # "B不是A", "B, not A"  # "B不是A", "B, not A"
@@ -39,20 +49,23 @@ def as_gold_is_written(answer: str, gold: Gold) -> str:
     point = _NAMED_POINT.fullmatch(answer) if gold.answer.kind in ("tuple", "list") else None
     answer = f"({point[1]}, {point[2]})" if point else answer
     answer = _total(answer) or answer
-    ratio = RATIO_IN_WORDS.fullmatch(answer) if _RATIO.fullmatch(gold.text) else None
+    prefixed = _PREFIXED.fullmatch(answer) if gold.answer.node is not None and gold.answer.node.op == "base" else None
+    answer = f"{prefixed[2].upper()}_{{{_PREFIXES[prefixed[1].lower()]}}}" if prefixed else answer
+    ratio = RATIO_IN_WORDS.fullmatch(plain_words(answer.replace("$", ""))) if _RATIO.fullmatch(gold.text) else None
     answer = f"{ratio[1]}:{ratio[2]}" if ratio else answer
+    answer = _NEXT_DAY.sub("", answer) if gold.answer.kind == "clock" else answer
     contrast = _ONE_NOT_THE_OTHER.fullmatch(answer) if gold.answer.kind == "choice" else None
     answer = contrast[1] if contrast and contrast[1] != contrast[2] else answer
     if gold.answer.kind != "truth":
         return answer
     words = _IN_TEXT.fullmatch(answer)
-    return said_first(words[1] if words else answer) or answer
+    return said_first(words[1] if words else answer) or said_first(plain_words(answer)) or answer
 
 
 def doubt_of(answer: str, gold: Gold, source: str) -> tuple[str, str] | None:
     """Returns why an answer is no single value that can be compared, as (reason, detail), or None if it is one."""
     doubted = hedge(answer) if source != "whole" or _CHOSEN_OR_MATHS.search(answer) else None
-    if doubted and not hedge(gold.text) and not says_no_solution(answer):
+    if doubted and not hedge(gold.text) and not says_no_solution(plain_words(answer)):
         return "hedged", f"{doubted!r} in the answer"
     if _ORDINAL.search(answer) and gold.answer.kind != "date" and not _ORDINAL.search(gold.text):
         return "type_clash", "an ordinal number"

@@ -94,6 +94,10 @@ def clean(text: str) -> str:
         text = _HTML.sub(_html_tag, text)
     if "\\\\" in text and "\\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)
+    if "{e" in text or "{E" in text:
+        text = _TIMES_TEN.sub(r" \\times 10^{\1}", text)
+    if "dots" in text or "..." in text:
+        text = _ALL_INTEGERS.sub(r", \1 \\in \\mathbb{Z}", text)
     if "!=" in text:
         text = _FACTORIAL_EQUALS.sub("! = ", text)
     if "text" in text and "=" in text:
@@ -109,7 +113,7 @@ def clean(text: str) -> str:
     if "(" in text:
         text = _DIVISORS.sub(lambda match: "\\gcd " if match["gcd"] else "\\lcm ", text)
     if "$" in text:
-        text = _COUNTRY.sub("", text)
+        text = _COUNTRY.sub("", _MONEY_IN_TEXT.sub(r"\\$", text))
     text = text.replace(r"\$", " USD_ ").replace(r"\_", "_").replace(r"\#", " ")
     if "$" in text:
         text = _dollars(text)
@@ -139,6 +143,13 @@ def clean(text: str) -> str:
     return from_python(text)
 
 
+_TIMES_TEN = lazy_pattern(  # "6.4\\mathrm{e}{-5}"
+    r"(?<=\d)\s?\\(?:mathrm|text|operatorname)\{\s?[eE]\s?\}\s?\{?([-+]?\d{1,3})\}?"
+)
+_ALL_INTEGERS = lazy_pattern(  # "n = 0, ±1, ±2, ..."
+    r",?(?:\s|\\q?quad(?![A-Za-z])|\\[,;: ]|\\text\{\s?(?:where|for|with)\s?\}|\()*+([A-Za-z])\s*=\s*0"
+    r"(?:\s*,\s*(?:\\pm|±)\s*[1-4]){2,4}\s*,?\s*(?:\\[lc]?dots(?![A-Za-z])|\.{3})\s*\)?"
+)
 _FACTORIAL_EQUALS = lazy_pattern(r"(?<=[\w)}])!=")  # "5!=120"
 _OR_WORDS = frozenset("o ou oder oppure или lub of".split())
 _AND_IN_TEXT = lazy_pattern(  # "x=2\\ \\text{y}\\ x=3"
@@ -153,8 +164,9 @@ _DIVISORS = lazy_pattern(  # "\\text{mcd}(48, 60)"
     r"(?<![^\W\d_])(?:\\(?:text|mathrm|operatorname)\s*\{\s*)?(?:(?P<gcd>mcd|MCD|mdc|MDC|ggT|pgcd|PGCD|НОД|NWD|GCD|HCF|hcf)"
     r"|mcm|MCM|mmc|MMC|kgV|ppcm|PPCM|НОК|NWW|LCM)\}?\s*(?=(?:\\left\s*)?\()"
 )
+_MONEY_IN_TEXT = lazy_pattern(r"\\text\s*\{\s?(?:US|CA|AU|NZ|HK|NT|R)?\\?\$\s?\}(?=[\s~]*\d)")  # "\\text{R\\$ }6"
 _COUNTRY = lazy_pattern(  # "US$", "\\text{US}\\$"
-    r"(?<![A-Za-z\\])(?:(?:US|CA|AU|NZ|HK|NT|U\.S\.)\s?|\\text\s*\{(?:US|CA|AU|NZ|HK|NT|A|C)\s?\}\s*)(?=\\?\$)"
+    r"(?<![A-Za-z\\])(?:(?:US|CA|AU|NZ|HK|NT|R|U\.S\.)\s?|\\text\s*\{(?:US|CA|AU|NZ|HK|NT|A|C|R)\s?\}\s*)(?=\\?\$)"
 )
 
 

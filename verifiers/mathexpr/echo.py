@@ -55,5 +55,5 @@ def _is_literal(node: Node) -> bool:
 def _has_work_left(gold: Node, answer: Node) -> bool:
     """Returns whether the answer is an operation where the gold is a number, or another form of an expression."""
     if _is_literal(gold):
-        return not symbols(answer) and rational(answer) is not None
+        return not symbols(answer)
     return normal(gold) != normal(answer)

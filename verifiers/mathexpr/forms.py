@@ -26,7 +26,11 @@ _EMPTY = lazy_pattern(
     r"(?:reals?|real numbers|integers)|is possible|satisf\w+.*))?|none(?: exists?)?|(?:the )?empty set|null set|"
     r"(?:it is )?impossible|no such \w+(?: exists?)?|(?:die )?leere menge|(?:l)?ensemble vide|(?:el "
     r"|o )?conjunto (?:vacio|vazio)"
-    r"|(?:l)?insieme vuoto|пустое множество|空集合?|공집합|المجموعة الخالية|" + NO_SOLUTION
+    r"|(?:l)?insieme vuoto|пустое множество|空集合?|공집합|المجموعة الخالية"
+    r"|(?:(?:the |el |il |le |lo |o |das |la )?(?:system|systeme|sistema|equation|equacao|ecuacion|equazione|gleichung"
+    r"|gleichungssystem) )?(?:is |est |es |e |ist )?(?:inconsistent|incompatible|impossible|impossibile|incompatibile"
+    r"|imposible|impossivel|unlosbar)(?: (?:in|en|dans|over|em) (?:\\mathbb )?(?:the reals|r))?"
+    rf"(?:[:,;] (?:{NO_SOLUTION}))?|(?:{NO_SOLUTION})"
 )
 _UNDEFINED = lazy_pattern(
     r"(?:the )?(?:\w+ )?(?:does not exist|doesnt exist|dne|(?:is )?undefined|not defined|indeterminate)"

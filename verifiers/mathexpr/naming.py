@@ -67,7 +67,7 @@ def _free_to_rename(gold: Answer, answer: Answer, g: str, a: str) -> bool:
         return True
     if _is_period(gold, g) and _is_period(answer, a):
         return True
-    return _is_added_constant(gold, g) and _is_added_constant(answer, a)
+    return is_added_constant(gold, g) and is_added_constant(answer, a)
 
 
 def _is_period(answer: Answer, name: str) -> bool:
@@ -81,7 +81,7 @@ def _is_period(answer: Answer, name: str) -> bool:
     return False
 
 
-def _is_added_constant(answer: Answer, name: str) -> bool:
+def is_added_constant(answer: Answer, name: str) -> bool:
     """Returns whether the name is the C of "F(x) + C"."""
     node = answer.node
     if node is None or node.op != "add" or name[0] not in "CcKk":
@@ -93,6 +93,12 @@ def names_clash(gold: Answer, answer: Answer) -> bool:
     """Returns whether both are named, and differently, as x = 5 and y = 5. S_n, S(n) and y name the same function."""
     if not gold.name or not answer.name or gold.kind != answer.kind:
         return False
+    if (
+        gold.kind == "region"
+        and len(gold.name) == len(answer.name) == 1
+        and gold.name.islower() != answer.name.islower()
+    ):
+        return False  # x > 4 and S = (4, inf)
     first, second = gold.name.casefold(), answer.name.casefold()
     if first == second or (first == "y" and answer.bound) or (second == "y" and gold.bound):
         return False

@@ -80,7 +80,7 @@ PARTS: dict[str, int] = {word: value for value, words in _PARTS.items() for word
 PARTS.update({word: value for value, word in _ARABIC.items()})
 COINS_AND_ROOMS = frozenset("quarters tiers cuartos quartos".split())  # may be counted: "5 quarters"
 
-_CJK_NUMBER = lazy_pattern(rf"([负負])?(?:({CHARACTERS})分[之の])?({CHARACTERS})")
+_CJK_NUMBER = lazy_pattern(rf"([负負])?(?:({CHARACTERS})分[之の])?({CHARACTERS})[個个名人本只枚张張匹冊册]?")
 _MIXED = lazy_pattern(r"(\d{1,6}) and ((?:a|one|two|three) [a-z]+)")
 
 

@@ -6,9 +6,10 @@ import functools
 from typing import TYPE_CHECKING
 
 from verifiers.mathexpr import regions
-from verifiers.mathexpr.ladder import equal
+from verifiers.mathexpr.answers import Piece
+from verifiers.mathexpr.ladder import equal, order
 from verifiers.mathexpr.limits import MAX_ITEMS, Budget, Unreadable
-from verifiers.mathexpr.nodes import Node, symbol
+from verifiers.mathexpr.nodes import INFINITY, Node, substitute, symbol
 from verifiers.mathexpr.regions import Pieces
 
 if TYPE_CHECKING:
@@ -34,8 +35,14 @@ def condition(parser: Parser) -> Node:
     return relations[0] if len(relations) == 1 else Node("when", tuple(relations), joint)
 
 
+Row = tuple[str, Pieces, Node]  # variable, region, value
+
+
 def same_cases(first: Node, second: Node, budget: Budget) -> bool:
-    """Returns whether both have equal values on the same parts of the line. Raises TooHard."""
+    """Returns whether both have equal values on the same parts of the line. Raises TooHard.
+
+    The end of a part may belong to either neighbour if both give it the same value.
+    """
     try:
         ours, theirs = _rows(first), _rows(second)
     except (Unreadable, regions.Unsolved):
@@ -43,15 +50,43 @@ def same_cases(first: Node, second: Node, budget: Budget) -> bool:
     if len(ours) != len(theirs) or len({row[0] for row in (*ours, *theirs)}) != 1:
         return False
     left = list(theirs)
+    moved = False
     for _, where, value in ours:
         match = next((row for row in left if regions.same_region(where, row[1], budget)), None)
+        if match is None:
+            match, moved = next((row for row in left if _same_ends(where, row[1], budget)), None), True
         if match is None or not equal(value, match[2], budget):
             return False
         left.remove(match)
-    return True
+    return not moved or all(_same_at(end, ours, theirs, budget) for _, where, _ in ours for end in _ends(where))
 
 
-def _rows(node: Node) -> list[tuple[str, Pieces, Node]]:
+def _ends(where: Pieces) -> set[Node]:
+    return {end for piece in where for end in (piece.low, piece.high)} - {INFINITY, regions.MINUS_INFINITY}
+
+
+def _same_ends(first: Pieces, second: Pieces, budget: Budget) -> bool:
+    opened = [tuple(Piece(piece.low, False, piece.high, False) for piece in where) for where in (first, second)]
+    return regions.same_region(opened[0], opened[1], budget)
+
+
+def _same_at(end: Node, ours: list[Row], theirs: list[Row], budget: Budget) -> bool:
+    """Returns whether both give the same value at an end of a part."""
+    first, second = (_values_at(end, rows, budget) for rows in (ours, theirs))
+    return len(first) == len(second) == 1 and equal(first[0], second[0], budget)
+
+
+def _values_at(end: Node, rows: list[Row], budget: Budget) -> list[Node]:
+    found = []
+    for name, where, value in rows:
+        for low, low_closed, high, high_closed in where:
+            before, after = order(low, end, budget), order(end, high, budget)
+            if (before == -1 or (before == 0 and low_closed)) and (after == -1 or (after == 0 and high_closed)):
+                found.append(substitute(value, {name: end}))
+    return found
+
+
+def _rows(node: Node) -> list[Row]:
     """Returns (variable, region, value) of every case. Raises Unreadable, Unsolved."""
     if node.value != 2:
         raise Unreadable("values without conditions")

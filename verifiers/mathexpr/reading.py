@@ -30,6 +30,7 @@ _TEMPERATURE = lazy_pattern(
 )
 _LETTER = lazy_pattern(r"\\(?:text|textit|textrm|mathrm)\{\s*([a-z])\s*\}")
 _BASED = lazy_pattern(r"(?:\\text\{)?([0-9A-Z]{1,60})\}?_\{?(?:\\text\{)?([a-z]+|\d{1,2})\}*")
+_LETTERS_OF_16 = lazy_pattern(r"[A-F]{2,8}_\{?16\}?")
 _HEXADECIMAL = lazy_pattern(r"[0-9a-f]{0,40}\d[0-9a-f]{0,40}_(?:\{16\}|16)")
 _LINES = lazy_pattern(
     r"\\begin\{(cases|align\*?|aligned|alignat\*?|gathered|gather\*?|split|equation\*?|eqnarray\*?)\}(.*)\\end\{\1\}",
@@ -64,7 +65,7 @@ _BRACKETED = lazy_pattern(
 _BETWEEN = r"(?:[^(){}\[\],;\\]|\\[^(){}\[\]]|(?<=\d),(?=\d{1,2}(?!\d)))*+"
 _SEMICOLONS = lazy_pattern(rf"\\\{{{_BETWEEN}(?:;{_BETWEEN})+\\\}}|[\[\](]{_BETWEEN}(?:;{_BETWEEN})+[\])\[]")
 _COMMA = lazy_pattern(r"(?<=\d),(?=\d)")
-_OPEN_AT = lazy_pattern(r"(?:=|\\in)\s*\]")  # "L = ]2; 3]"
+_OPEN_AT = lazy_pattern(r"(?:=|\\in)(?:\s|\\[,;:!])*\]")  # "L = ]2; 3]"
 _SPACE = lazy_pattern(r"\\[,;:!]")
 _LED = lazy_pattern(r"\A(?:\\(?:[,;:! ]|q?quad(?![A-Za-z]))\s*)++(?=.)")  # spaces before a value
 _FRENCH = lazy_pattern(r"([\[\]()])([^\[\]();,{}]{1,60})([,;])([^\[\]();,{}]{1,60})([\[\]()])")
@@ -124,7 +125,7 @@ def read(text: str) -> Answer:
     if _HEXADECIMAL.fullmatch(cleaned):
         cleaned = cleaned.upper()
     named = _BASED.fullmatch(cleaned)
-    if named and any(char.isdigit() for char in named[1]):
+    if named and (any(char.isdigit() for char in named[1]) or _LETTERS_OF_16.fullmatch(cleaned)):
         return Answer("scalar", based(named[1], named[2]))
     cleaned = _TEMPERATURE.sub(lambda match: rf"\text{{{'Celsius' if match[1] == 'C' else 'Fahrenheit'}}}", cleaned)
     if ";" in cleaned and "," in cleaned:  # between semicolons, commas are decimal commas
@@ -255,10 +256,18 @@ def _answer(tokens: list[Token]) -> Answer:
     if len(pieces) > 1:
         last, dropped = pieces[-1], _membership(pieces[-1])
         others = [token.value for piece in pieces[:-1] for token in piece]
-        if dropped and (
-            {"in", "="}.isdisjoint(others) or (len(pieces) == 2 and len(last) < len(others) and dropped in others)
+        assigned = {piece[0].value for piece in pieces[:-1] if len(piece) > 2 and piece[1].value == "="}
+        if (
+            dropped
+            and (
+                {"in", "="}.isdisjoint(others)
+                or (len(pieces) == 2 and len(last) < len(others) and dropped in others)
+                or (all("=" in [token.value for token in piece] for piece in pieces[:-1]) and dropped in others)
+            )
+            and dropped not in assigned
         ):
-            condition, declared = condition or "integer", (*declared, dropped)
+            over = "natural" if last[-1].value in ("setN", "N") else "integer"
+            condition, declared = condition or over, (*declared, dropped)
             pieces, joiners = pieces[:-1], joiners[:-1]
     answers = [_piece(piece) for piece in pieces]
     answer = answers[0] if len(answers) == 1 else _grouped(answers, joiners) or _joined(answers, joiners)

@@ -169,7 +169,11 @@ def structure(gold: Answer, answer: Answer, budget: Budget) -> str:
         solved = regions.scaled(g)
         same_name = solved is not None and answer.name in ("", solved[0])
         return verdict(solved is not None and same_name and regions.same_region(solved[1], answer.pieces, budget), True)
-    if answer.kind != gold.kind or g is None or a is None:
+    if g is not None and g.op == "cases" and answer.kind == "equation" and a is not None:
+        kind, a = "relation", a.args[-1]  # "|x| = ...", by cases
+    else:
+        kind = answer.kind
+    if kind != gold.kind or g is None or a is None:
         return "type_clash"
     if normal(g) == normal(a):
         return verdict(budget.decided("normal", True), True)

@@ -20,6 +20,8 @@ def same_words(gold: Answer, text: str, gold_text: str = "") -> bool:
         return True
     if gold.kind == "text" and _names(wanted) and _names(wanted) == _names(words):
         return True  # "Boris and Anna"
+    if gold.kind == "text" and _labelled(wanted) and _labelled(wanted) == _labelled(words):
+        return True  # "Lucia 12, Marco 24"
     if gold.kind == "text" and weekday(wanted) is not None:
         return weekday(wanted) == weekday(words)
     if gold.kind == "text" and len(words) == 1 and len(wanted[0]) > 2 and (without_copula(words[0]),) == wanted:
@@ -38,6 +40,17 @@ def _names(words: tuple[str, ...]) -> list[str]:
     kept = sorted(word for word in words if word != "and")
     listed = words[-2:-1] == ("and",) and len(kept) < 8 and all(word.isalpha() and len(word) > 2 for word in kept)
     return kept if listed and words[1::2] == ("and",) * (len(words) // 2) else []
+
+
+def _labelled(words: tuple[str, ...]) -> frozenset[tuple[str, ...]]:
+    """Returns the parts of "Marco 24, Lucia 12": a name and a number each, and one counter for all; else nothing."""
+    kept = [word for word in words if word != "and"]
+    counters = set(kept[2::3])
+    size = 3 if len(counters) == 1 and len(kept) % 3 != 1 and not kept[2].isdigit() else 2
+    kept += counters if size == 3 and len(kept) % 3 else ()  # the last one is dropped when a text is cleaned
+    parts = [tuple(kept[at : at + size]) for at in range(0, len(kept), size)]
+    named = all(len(part) == size and part[0].isalpha() and part[1].isdigit() for part in parts)
+    return frozenset(parts) if named and len({part[0] for part in parts}) == len(parts) > 1 else frozenset()
 
 
 def _same_verb(first: str, second: str) -> bool:

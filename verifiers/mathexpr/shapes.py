@@ -166,6 +166,10 @@ def _over_values(node: Node) -> Node:
 def _equalities(node: Node) -> Answer:
     args = node.args
     first = args[0]
+    if "builder" in {arg.op for arg in args} and all(arg.op in ("builder", "group", "union") for arg in args):
+        same = [_region(arg) for arg in args]  # {x | 1 < x} = (1, inf)
+        if all(regions.same_region(same[0].pieces, other.pieces, current()) for other in same[1:]):
+            return same[0]
     if all(arg == first for arg in args):
         raise Unreadable("an equation that says nothing")
     if first.op == "group" and len(args) == 2 and args[1].op == "group" and len(first.args) == len(args[1].args):
