@@ -11,7 +11,6 @@ import functools
 import itertools
 import re
 from collections import Counter
-from fractions import Fraction
 
 from verifiers.lazy_pattern import lazy_pattern
 
@@ -106,60 +105,6 @@ _HUNDREDS = {
 }
 _HUNDREDS_JOINED = {"de": "hundert", "nl": "honderd", "sv": "hundra", "it": "cento"}  # "zweihundertfünf"
 _ALSO_HUNDRED = {"es": "ciento", "pt": "cento", "en": "one hundred", "id": "satu ratus", "vi": "một trăm"}
-# Words for fractions, halves to tenths, as they follow a number.
-_PARTS = {
-    "en": "half/halves third/thirds quarter/quarters/fourth/fourths fifth/fifths sixth/sixths seventh/sevenths"
-    " eighth/eighths ninth/ninths tenth/tenths eleventh/elevenths twelfth/twelfths",
-    "de": "- drittel viertel fünftel sechstel siebtel achtel neuntel zehntel",
-    "fr": "- tiers quart/quarts cinquième/cinquièmes sixième/sixièmes septième/septièmes huitième/huitièmes"
-    " neuvième/neuvièmes dixième/dixièmes",
-    "es": "- tercio/tercios cuarto/cuartos quinto/quintos sexto/sextos séptimo/séptimos octavo/octavos noveno/novenos"
-    " décimo/décimos",
-    "pt": "- terço/terços quarto/quartos quinto/quintos sexto/sextos sétimo/sétimos oitavo/oitavos nono/nonos"
-    " décimo/décimos",
-    "it": "- terzo/terzi quarto/quarti quinto/quinti sesto/sesti settimo/settimi ottavo/ottavi nono/noni decimo/decimi",
-    "nl": "- derde kwart/vierde vijfde zesde zevende achtste negende tiende",
-    "sv": "- tredjedel/tredjedelar fjärdedel/fjärdedelar femtedel/femtedelar sjättedel/sjättedelar"
-    " sjundedel/sjundedelar åttondel/åttondelar niondel/niondelar tiondel/tiondelar",
-    "pl": "- - czwarta/czwarte piąta/piąte szósta/szóste siódma/siódme ósma/ósme dziewiąta/dziewiąte"
-    " dziesiąta/dziesiąte",
-    "uk": "- третя/третини/третіх чверть/чверті/четвертих п'ята/п'ятих шоста/шостих сьома/сьомих восьма/восьмих"
-    " дев'ята/дев'ятих десята/десятих",
-    "cs": "- třetina/třetiny čtvrtina/čtvrtiny pětina/pětiny šestina/šestiny sedmina/sedminy osmina/osminy"
-    " devítina/devítiny desetina/desetiny",
-    "el": "- τρίτο/τρίτα τέταρτο/τέταρτα πέμπτο/πέμπτα έκτο/έκτα έβδομο/έβδομα όγδοο/όγδοα ένατο/ένατα δέκατο/δέκατα",
-    "fa": "- سوم چهارم پنجم ششم هفتم هشتم نهم دهم",
-    "id": "- pertiga perempat perlima perenam pertujuh perdelapan persembilan persepuluh",
-    "hi": "- तिहाई चौथाई",
-    "ru": "- треть/трети/третям четверть/четверти/четвертям пятая/пятых шестая/шестых седьмая/седьмых восьмая/восьмых"
-    " девятая/девятых"
-    " десятая/десятых",
-}
-# Words that mean one part by themselves ("la mitad") or before a word for a part ("la cuarta parte").
-_THREE_HALVES = Fraction(2, 3)  # the number of parts in a whole, as for the others
-_ONE_PART: dict[str, dict[str, int | Fraction]] = {
-    "de": {"hälfte": 2, "anderthalb": _THREE_HALVES, "eineinhalb": _THREE_HALVES, "zweieinhalb": Fraction(2, 5)},
-    "fr": {"moitié": 2}, "es": {"mitad": 2}, "pt": {"metade": 2}, "it": {"metà": 2},
-    "nl": {"helft": 2, "kwart": 4, "anderhalf": _THREE_HALVES, "anderhalve": _THREE_HALVES},
-    "sv": {"hälften": 2}, "pl": {"połowa": 2, "połowę": 2, "ćwierć": 4},
-    "uk": {"половина": 2, "половину": 2, "третина": 3, "третину": 3, "чверть": 4},
-    "cs": {"polovina": 2, "polovinu": 2, "třetina": 3, "třetinu": 3, "čtvrtina": 4, "čtvrtinu": 4},
-    "el": {"μισό": 2, "μισή": 2}, "fa": {"نصف": 2, "نیم": 2}, "vi": {"nửa": 2},
-    "id": {"setengah": 2, "separuh": 2, "sepertiga": 3, "seperempat": 4}, "hi": {"आधा": 2, "आधी": 2, "आधे": 2},
-    "ru": {"половина": 2, "половину": 2, "треть": 3, "четверть": 4, "полтора": _THREE_HALVES, "полторы": _THREE_HALVES},
-}  # fmt: skip
-_PART_WORDS = frozenset("parte partes część части часть".split())
-_ORDINALS = {
-    "es": "- tercera/terceras cuarta/cuartas quinta/quintas sexta/sextas séptima/séptimas octava/octavas "
-    "novena/novenas décima/décimas",
-    "pt": "- terça/terças quarta/quartas quinta/quintas sexta/sextas sétima/sétimas oitava/oitavas nona/nonas "
-    "décima/décimas",
-    "it": "- terza/terze quarta/quarte quinta/quinte sesta/seste settima/settime ottava/ottave nona/none decima/decime",
-    "pl": "- trzecia/trzecie czwarta/czwarte piąta/piąte szósta/szóste siódma/siódme ósma/ósme dziewiąta/dziewiąte "
-    "dziesiąta/dziesiąte",
-    "ru": "- третья/третьих четвёртая/четвёртых пятая/пятых шестая/шестых седьмая/седьмых восьмая/восьмых "
-    "девятая/девятых десятая/десятых",
-}
 _HINDI = (  # 21 to 99 without the tens
     "इक्कीस बाईस तेईस चौबीस पच्चीस छब्बीस सत्ताईस अट्ठाईस उनतीस इकतीस बत्तीस तैंतीस चौंतीस पैंतीस छत्तीस सैंतीस अड़तीस"
     " उनतालीस इकतालीस बयालीस तैंतालीस चौवालीस पैंतालीस छियालीस सैंतालीस अड़तालीस उनचास इक्यावन बावन तिरपन चौवन पचपन"
@@ -171,6 +116,11 @@ _CHARACTERS = {**{char: value for value, char in enumerate("零一二三四五�
 _CHARACTER_TENS = {"十": 10, "百": 100, "千": 1000}
 _MYRIADS = "万萬"
 CHARACTERS = f"[{''.join((*_CHARACTERS, *_CHARACTER_TENS))}{_MYRIADS}]{{1,12}}"  # the input of `in_characters`
+KOREAN = "(?:[일이삼사오육칠팔구]?[십백천만]\\s?)*[일이삼사오육칠팔구]?"  # the input of `in_korean`
+_KOREAN = {char: value for value, char in enumerate("일이삼사오육칠팔구", 1)}
+_KOREAN_TENS = {"십": 10, "백": 100, "천": 1000}
+# The words for thousand within one word, as in "zweitausendfünfhundert", and what precedes one thousand.
+THOUSANDS = {"de": "tausend", "it": "mila", "nl": "duizend", "sv": "tusen"}
 # Words for 1 that are also articles or pronouns, so that by themselves they are not numbers.
 ARTICLES = frozenset(
     "one ein eins un une uno una um uma een en et ett jeden jedna jedno один одна одно одну одне jedną jednu bir một"
@@ -247,6 +197,29 @@ def in_characters(text: str) -> int | None:
     return total + section + digit
 
 
+def in_korean(text: str) -> int | None:
+    """Returns the value of a Sino-Korean number such as 이십삼, or None for a single syllable and for none."""
+    total = section = digit = 0
+    syllables = "".join(text.split())
+    for char in syllables:
+        if char in _KOREAN:
+            digit = _KOREAN[char]
+        elif char in _KOREAN_TENS:
+            section, digit = section + (digit or 1) * _KOREAN_TENS[char], 0
+        else:
+            total, section, digit = (section + digit or 1) * 10**4, 0, 0
+    return (total + section + digit) or None
+
+
+def in_one_word(word: str, language: str) -> int | None:
+    """Returns the value of thousands in one word ("zwölftausend", "duemilacinquecento"), or None."""
+    count, thousand, rest = word.partition(THOUSANDS.get(language, " "))
+    known = numerals(language)
+    if not thousand or not count or count not in known or (rest and rest not in known):
+        return None
+    return known[count] * 1000 + (known[rest] if rest else 0)
+
+
 @functools.cache
 def numerals(language: str) -> dict[str, int]:
     """Returns the value of each spelling, in lower case and with spaces for hyphens."""
@@ -261,31 +234,6 @@ def numerals(language: str) -> dict[str, int]:
 def first_words(language: str) -> frozenset[str]:
     """Returns the first words of all numbers in words."""
     return frozenset(word.split()[0] for word in numerals(language))
-
-
-@functools.cache
-def parts(language: str) -> dict[str, int]:
-    """Returns the words for fractions and their denominators."""
-    rows = enumerate(_PARTS.get(language, "").split(), 2)
-    return {word: whole for whole, words in rows for word in words.split("/") if word != "-"}
-
-
-@functools.cache
-def one_part(language: str) -> dict[str, int | Fraction]:
-    """Returns the words that mean one part of a whole by themselves, and their denominators."""
-    return _ONE_PART.get(language, {})
-
-
-@functools.cache
-def ordinal_parts(language: str) -> dict[str, int]:
-    """Returns the ordinals that name a fraction before a word such as "parte", and their denominators."""
-    rows = enumerate(_ORDINALS.get(language, "").split(), 2)
-    return {word: whole for whole, words in rows for word in words.split("/") if word != "-"}
-
-
-def is_part(word: str) -> bool:
-    """Returns whether `word` means a part, such as "parte"."""
-    return word in _PART_WORDS
 
 
 def _spellings(language: str, base: list[list[str]]) -> list[tuple[str, int]]:
@@ -333,9 +281,11 @@ def _irregular(language: str, base: list[list[str]]) -> list[tuple[str, int]]:
             ("soixante et onze", 71),
         ]
     if language == "es":
-        return [(f"veinti{word}", 20 + n) for n in range(1, 10) for word in base[n]]
+        accented = [("veintidós", 22), ("veintitrés", 23), ("veintiséis", 26)]
+        return [(f"veinti{word}", 20 + n) for n in range(1, 10) for word in base[n]] + accented
     if language == "it":  # venti + uno: ventuno
-        return [(f"{base[18 + t][0][:-1]}{base[n][0]}", 10 * t + n) for t in range(2, 10) for n in (1, 8)]
+        short = [(f"{base[18 + t][0][:-1]}{base[n][0]}", 10 * t + n) for t in range(2, 10) for n in (1, 8)]
+        return short + [(f"{base[18 + t][0]}tré", 10 * t + 3) for t in range(2, 10)]
     if language == "hi":
         values = [value for value in range(21, 100) if value % 10]
         return list(zip(_HINDI.split(), values, strict=True))

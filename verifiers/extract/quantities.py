@@ -7,18 +7,19 @@ import re
 import unicodedata
 from fractions import Fraction
 
+from verifiers.extract.fraction_words import BEFORE, DIVIDED, is_part, one_part, ordinal_parts, parts
 from verifiers.extract.gates import Gated
 from verifiers.extract.joined_quantities import Quantity, unit_name, with_durations
 from verifiers.extract.numerals import (
     ARTICLES,
     CHARACTERS,
+    KOREAN,
+    THOUSANDS,
     first_words,
     in_characters,
-    is_part,
+    in_korean,
+    in_one_word,
     numerals,
-    one_part,
-    ordinal_parts,
-    parts,
 )
 from verifiers.extract.scaled import with_scale
 from verifiers.extract.spans import Span
@@ -71,29 +72,40 @@ _CLOCK = lazy_pattern(
 )  # 午前9時35分
 _WORD = lazy_pattern(r"[\u0900-\u0963]+|[^\W\d_]+(?:['’][^\W\d_]+)?|(?<=[^\W\d_])-(?=[^\W\d_])")
 _WORDS_OF_ONE = 4  # "mười lăm"
+_KOREAN = lazy_pattern(
+    rf"(?<![\uac00-\ud7af\d])(?:(?P<sino>(?=[일이삼사오육칠팔구십백천만]{{2}}|만\s|[십백천](?:입니다|이다)){KOREAN})(?:(?=\s?[개명원번살마장권일년분초])|(?=입니다|이다|이에요|예요|\W|$))"
+    r"|(?P<native>[\uac00-\ud7af]{2,4}?)(?:입니다|이다|이에요|예요))"
+)
 _CHARACTERS = lazy_pattern(CHARACTERS)
 _SHARE = lazy_pattern(
     rf"({CHARACTERS}|\d{{1,6}})\s?(?:分之|分の|분의)\s?({CHARACTERS}|\d{{1,6}})(?![時时시]|\s?[分秒])"
 )  # 七分之五
+_SHARE_KOREAN = lazy_pattern(rf"({KOREAN})분의\s?({KOREAN})")  # 사분의 삼
+_DECIMAL = lazy_pattern(  # 三点五, 两个半
+    rf"({CHARACTERS})(?:[点點]([零〇一二三四五六七八九]{{1,6}})(?!\d)|(?:个|個|小时|小時|時間|天|倍|元|块)半(?![径徑周数數年天]))"
+)
+_POINT = {"en": "point", "de": "komma", "fr": "virgule", "es": "coma", "pt": "vírgula", "it": "virgola", "nl": "komma"}
 _NO_NUMBER = lazy_pattern(r"[共起定样樣般些切直分旦番面人種緒部方日月]|$")  # "一共": altogether, "一人": anybody
 _ONE_OF_TIME = (["hour"], ["minute"], ["day"])
 _HALF = {  # "two and a half"
     "en": ("and a half",), "fr": ("et demi", "et demie"), "es": ("y medio", "y media"), "pt": ("e meio", "e meia"),
     "it": ("e mezzo", "e mezza"), "nl": ("en een half", "en een halve"), "sv": ("och en halv", "och ett halvt"),
     "pl": ("i pół",), "ru": ("с половиной",), "uk": ("з половиною",), "cs": ("a půl",), "el": ("και μισό", "και μισή"),
-    "fa": ("و نیم",), "id": ("setengah",), "tr": ("buçuk",), "vi": ("rưỡi",),
+    "fa": ("و نیم",), "ar": ("ونصف",), "id": ("setengah",), "tr": ("buçuk",), "vi": ("rưỡi",),
 }  # fmt: skip
 _SCALES = {  # "three hundred"; a spelling has the same value in all languages that share it
     100: frozenset("hundred cents cent hundra honderd yüz ratus trăm सौ".split()),
     1000: frozenset(
         "thousand tausend mille mil mila tusen duizend bin ribu nghìn ngàn тысяча тысячи тысяч tysiące tysięcy हज़ार"
-        " हजार".split()
+        " हजार tisíc tisíce тисяча тисячі тисяч ألف ألفا آلاف".split()
     ),
 }
 _BETWEEN_PARTS = frozenset("and e und y och en linh lẻ".split())  # "one hundred and five"
 _MINUS = Gated(
-    r"(?<![^\W\d_])(?:minus|negative|минус|eksi|âm)\s(?=\S)"
-    r"|(?<!\w )(?:moins|meno|menos)\s(?=\S)|(?:零下|氷点下|マイナス|영하|마이너스)\s?(?=\S)",
+    r"(?<![^\W\d_])(?:minus|negative|минус|мінус|eksi|âm|سالب|ناقص)\s(?=\S)"
+    r"|(?:(?<!\w )|(?<=\best )|(?<=donc )|(?<=vaut )|(?<=\bes )|(?<=entonces )|(?<=\b[éè] )|(?<=então )|(?<=vale )"
+    r"|(?<=quindi )|(?<=\bis )|(?<=\bdus ))(?:moins|meno|menos|min)\s(?=\S)"
+    r"|(?:零下|氷点下|マイナス|영하|마이너스|[负負])\s?(?=\S)",
     re.IGNORECASE,
 )
 
@@ -111,7 +123,12 @@ def quantities(text: str, start: int, end: int, language: str) -> tuple[Quantity
         Quantity(span, kind, None, said if kind == "time" else Fraction(said.split()[0]), said)
         for span, kind, said in spoken_times(text, start, end, language)
     ]
-    in_words = _characters(text, start, end) if language in ("zh", "ja") else _words(text, start, end, language)
+    if language in ("zh", "ja"):
+        in_words = _characters(text, start, end)
+    elif language == "ko":
+        in_words = _korean(text, start, end) or _words(text, start, end, language)
+    else:
+        in_words = _words(text, start, end, language)
     found: list[Quantity] = []
     for others in (shares, roots, spoken, in_digits, in_words):
         taken = [quantity.span for quantity in found]
@@ -213,7 +230,9 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
     found: list[Quantity] = []
     singles, ordinals = one_part(language), ordinal_parts(language)
     shared = not (singles.keys().isdisjoint(lower) and ordinals.keys().isdisjoint(lower))
-    if not shared and first.isdisjoint(lower) and not (language == "en" and ("a" in lower or "an" in lower)):
+    thousand = THOUSANDS.get(language, "\n")
+    compound = any(thousand in word for word in lower)
+    if not (shared or compound) and first.isdisjoint(lower) and not (language == "en" and {"a", "an"} & {*lower}):
         return found
     tokens = [match for match in _WORD.finditer(text, start, end) if match[0] != "-"]
     halved = any(turn.rpartition(" ")[2] in lower for turn in _HALF.get(language, ()))
@@ -245,7 +264,17 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
                 found.append(Quantity(place, "word", share, share, str(share)))
                 at += 2
                 continue
-        amount = _amount(text, tokens, lower, at, language) if lower[at] in first else None
+        under = BEFORE.get(language, {}).get(lower[at])
+        if under and at + 1 < len(lower) and lower[at + 1] in first and _adjacent(text, tokens, at + 1):
+            share = Fraction(numerals(language).get(lower[at + 1], 1), under)  # "dörtte üç"
+            found.append(Quantity((tokens[at].start(), tokens[at + 1].end()), "word", share, share, str(share)))
+            at += 2
+            continue
+        if lower[at] in ARTICLES and at + 1 < len(lower) and lower[at + 1] in singles:
+            at += 1  # "một nửa"
+            continue
+        reads = lower[at] in first or (compound and thousand in lower[at])
+        amount = _amount(text, tokens, lower, at, language) if reads else None
         if amount is None:
             at += 1
             continue
@@ -253,19 +282,57 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
         whole = shares.get(lower[last]) if value and last < len(tokens) else None
         if value and last + 1 < len(tokens) and lower[last] in ordinals and is_part(lower[last + 1]):
             whole = ordinals[lower[last]]  # "tres cuartas partes"
-        half = next(
-            (turn for turn in _HALF.get(language, ()) if lower[last : last + 3][: len(turn.split())] == turn.split()),
-            "",
-        )
-        total = Fraction(value, whole) if whole else value + Fraction(1, 2) if half else Fraction(value)
-        last += 1 if whole else len(half.split())
+        divided = None if whole else _divided(text, tokens, lower, last, language)
+        halves = [turn.split() for turn in _HALF.get(language, ())]
+        half = next((turn for turn in halves if lower[last : last + len(turn)] == turn), [])
+        later = [] if half else next((turn for turn in halves if lower[last + 1 : last + 1 + len(turn)] == turn), [])
+        decimals = _decimals(text, tokens, lower, last, language)
+        unit = unit_name(text, tokens[last - 1].end()) if later else ""  # "dos kilómetros y medio"
+        if whole:
+            total, last = Fraction(value, whole), last + 1
+        elif divided:
+            total, last = Fraction(value) * divided[0], divided[1]
+        elif decimals:
+            total, last = value + decimals[0], decimals[1]
+        else:
+            total = value + Fraction(1, 2) if half or unit else Fraction(value)
+            last += len(half) + (1 + len(later) if unit else 0)
         place = (tokens[at].start(), tokens[last - 1].end())
         alone = total == 1 and (lower[at] in ARTICLES or _is_pronoun(text, place, language))
-        unit = unit_name(text, place[1])
+        unit = unit or unit_name(text, place[1])
         said = f"{total}\\text{{ {unit}}}" if unit and not unit.startswith("pound") else str(total)
         found.append(Quantity(place, "word", total, total, said, alone))
         at = last
     return found
+
+
+def _divided(
+    text: str, tokens: list[re.Match[str]], lower: list[str], at: int, language: str
+) -> tuple[Fraction, int] | None:
+    """Returns the factor by which "ba phần tư" or "dörtte üç" goes on from its first number, and the index after it."""
+    sign = DIVIDED.get(language)
+    if sign is None or at >= len(lower) or not _adjacent(text, tokens, at):
+        return None
+    words, inverts = sign
+    if lower[at] in words:
+        found = _amount(text, tokens, lower, at + 1, language) if at + 1 < len(lower) else None
+        if found is not None and found[0]:
+            return (Fraction(1, found[0]), found[1])
+    elif inverts and lower[at + 1 : at + 2] == [inverts]:
+        return Fraction(1, numerals(language).get(lower[at], 0) or 1), at + 2  # "cinco doze avos"
+    return None
+
+
+def _decimals(
+    text: str, tokens: list[re.Match[str]], lower: list[str], at: int, language: str
+) -> tuple[Fraction, int] | None:
+    """Returns the decimals in words after "point" and the index after them ("three point two five"), or None."""
+    if at + 1 >= len(lower) or lower[at] != _POINT.get(language):
+        return None
+    known, digits, last = numerals(language), "", at + 1
+    while last < len(lower) and lower[last] in known and _adjacent(text, tokens, last) and len(digits) < 6:
+        digits, last = digits + str(known[lower[last]]), last + 1
+    return (Fraction(int(digits), 10 ** len(digits)), last) if digits else None
 
 
 def _is_pronoun(text: str, span: Span, language: str) -> bool:
@@ -313,7 +380,9 @@ def _below_thousand(
         if value is not None and not text[tokens[at].start() : tokens[at + size - 1].end()].count(","):
             break
     else:
-        return None
+        value, size = in_one_word(lower[at], language), 1
+        if value is None:
+            return None
     last = at + size
     if 0 < value < 100 and _scaled(text, tokens, lower, last, 100, language):
         value, last = value * 100, last + 1
@@ -340,6 +409,8 @@ def _rest(text: str, tokens: list[re.Match[str]], lower: list[str], at: int, lan
     joined = at + (at < len(lower) and lower[at] in _BETWEEN_PARTS)
     if joined >= len(lower) or not all(_adjacent(text, tokens, place) for place in range(at, joined + 1)):
         return None
+    if language == "ar" and lower[joined][0] == "و":  # وخمسة: and five
+        lower = [*lower[:joined], lower[joined][1:], *lower[joined + 1 :]]
     return _below_thousand(text, tokens, lower, joined, language) if lower[joined] in first_words(language) else None
 
 
@@ -352,6 +423,33 @@ def _shares(text: str, start: int, end: int) -> list[Quantity]:
             found.append(
                 Quantity(match.span(), "word", Fraction(over, under), Fraction(over, under), f"{over}/{under}")
             )
+    for match in _SHARE_KOREAN.finditer(text, start, end):
+        under, over = (in_korean(part) for part in match.groups())
+        if under and over:
+            share = Fraction(over, under)
+            found.append(Quantity(match.span(), "word", share, share, str(share)))
+    for match in _DECIMAL.finditer(text, start, end):
+        whole = in_characters(match[1])
+        if match[2] is None:  # 两个半
+            value = Fraction(whole or 0) + Fraction(1, 2)
+            found.append(Quantity(match.span(), "word", value, value, str(value)))
+            continue
+        digits = "".join(str(in_characters(char)) for char in match[2])
+        if whole is not None:
+            value = Fraction(f"{whole}.{digits}")
+            found.append(Quantity(match.span(), "word", value, value, f"{whole}.{digits}"))
+    return found
+
+
+def _korean(text: str, start: int, end: int) -> list[Quantity]:
+    """Returns Sino-Korean numbers of two syllables or more (이십삼), and others before a copula (스물셋입니다)."""
+    found = []
+    for match in _KOREAN.finditer(text, start, end):
+        native = match["native"]
+        value = numerals("ko").get(native) if native else in_korean(match["sino"])
+        if value is not None:
+            span = match.span("native" if native else "sino")
+            found.append(Quantity(span, "word", Fraction(value), Fraction(value), str(value)))
     return found
 
 

@@ -11,7 +11,8 @@ from verifiers.lazy_pattern import lazy_pattern
 from verifiers.units.words import PERCENT, SCALES
 
 _NAMES = "|".join(f"(?P<x{factor}>{words.replace(' ', '|')})" for factor, words in SCALES.items())
-_SCALE = lazy_pattern(rf"\s(?:{_NAMES})(?![^\W\d_])", re.IGNORECASE)
+_THOUSAND = "thousand|tausend|mille|mil|тысяч[аи]?|тисяч[аі]?|tysięcy|tysiące|duizend|ribu|nghìn|ngàn|tisíc"
+_SCALE = lazy_pattern(rf"\s(?:{_NAMES}|(?P<x1000>{_THOUSAND}))(?![^\W\d_])", re.IGNORECASE)
 _IN_PERCENT = lazy_pattern(rf"\s?{PERCENT}", re.IGNORECASE)
 _BELOW_ZERO = lazy_pattern(
     r"\s?(?:(?:°\s?[CF]?|degrees?(?: celsius| fahrenheit)?|grad(?: celsius)?|degrés?(?: celsius)?|grados?|graus?|gradi"

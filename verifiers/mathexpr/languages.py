@@ -10,7 +10,8 @@ from verifiers.units.words import PERCENT, SCALES
 # -- words directly after a number; the keys are the English words that the reader of units knows
 _AFTER = {
     "hundred": "百 백",
-    "thousand": "Tausend mille mil mila тысяча тысячи тысяч тыс 千 천 ألف آلاف",
+    "thousand": "Tausend mille mil mila тысяча тысячи тысяч тыс тисяча тисячі тисяч tysięcy tysiące nghìn ngàn ribu"
+    " tisíc duizend 千 천 ألف آلاف",
     "myriad": "万 萬 만",
     "million": SCALES[10**6] + " مليون ملايين",
     "hundred million": "亿 億 억",
