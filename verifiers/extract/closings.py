@@ -38,7 +38,8 @@ _JOINTS = {
 _LONGEST = 40  # characters of the joint
 _ONE = lazy_pattern(r"\b(?:ein|eine[rs]?|une?|una|uno|uma?|één|ett|en|jedn[ao]|jeden|одна|один)$", re.IGNORECASE)
 _CLOSED = lazy_pattern(
-    r"[\s*_)}$]*(?:\s(?:chance|probability|odds))?(?:です|である|だ|になります|입니다|이다|이에요|है|हैं|होंगे|['’][td][iıuü]r)?[\s.!。।*_)\"”$]*"
+    r"[\s*_)}$]*(?:\s(?:chance|probability|odds)(?:\sof (?:that|it|this|success|happening))?)?"
+    r"(?:です|である|だ|になります|입니다|이다|이에요|है|हैं|होंगे|['’][td][iıuü]r)?[\s.!。।*_)\"”$]*"
 )
 
 

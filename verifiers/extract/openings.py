@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from verifiers.extract.asked import NOTHING, Asked, says_other, shared_with
+from verifiers.extract.asked import NOTHING, Asked, question_of, says_other, shared_with
 from verifiers.extract.asked_names import opening_name
 from verifiers.extract.asked_values import follows, is_operand, values_of
 from verifiers.extract.clauses import objection, reports
 from verifiers.extract.conclusions import unsure
+from verifiers.extract.denials import denied_after
 from verifiers.extract.joined_quantities import Quantity
+from verifiers.extract.last_sentences import closing
 from verifiers.extract.quantities import quantities
+from verifiers.extract.retractions import retracted
 from verifiers.extract.spans import Extraction, Span
+from verifiers.extract.stated_sentence import values_of_question
 from verifiers.extract.statement_words import FRAMES, OPPOSED, SO, UNREAL, WORD
 from verifiers.extract.turns import CORRECTION
 from verifiers.lazy_pattern import lazy_pattern
@@ -22,8 +26,14 @@ MOST_EXPLAINING = 4  # sentences of an answer including its explanation
 _OPENING = lazy_pattern(
     r"[\s*_#>¡]*(?:(?:(?:it|that)(?:['’]s| is|['’]d be| would be)|they are|there are|es (?:ist|sind|gibt)|c['’]est"
     r"|il y en a"
-    r"|son|es|hay|são|é|há|sono|è|ci sono|to|jest|это|всего)\s)?[*_$]*",
+    r"|son|es|hay|são|é|há|sono|è|ci sono|to|jest|это|всего|es sind|das sind|ça fait|on en a|salen|always|immer"
+    r"|toujours|siempre|sempre|option|choice"
+    r"|(?:(?:in total|altogether|overall|all in all|insgesamt|en tout|en total|ao todo|in tutto),?\s)?"
+    r"(?:it['’]s|that['’]s|it is|they['’]re|there are|you get|we get|i get))\s)?[*_$(]*",
     re.IGNORECASE,
+)
+_NAMED = lazy_pattern(  # "Maya is 14. Her brother is 9."
+    r"[\s*_]*([A-ZÀ-ÞА-Я][^\W\d_]+)\s(?:is|was|has|had|gets|pays|needs|ist|hat|bekommt|zahlt|a|est|tiene|es|tem|é|ha|è)\s"
 )
 _AFTER_OPENING = lazy_pattern(r"[*_$]*+(?:\s[^\W\d_]+){0,3}[*_$]*+[.!。！]?[\s*_$]*+")
 _BOUNDED = lazy_pattern(r"\b(?:at (?:least|most)|mindestens|höchstens|au (?:moins|plus)|al menos|pelo menos|almeno)\b")
@@ -33,7 +43,84 @@ _POINTS_BACK = lazy_pattern(  # "9. That is the number that ran away."
     re.IGNORECASE,
 )
 _DOING = lazy_pattern(r"\W*+[A-Z][a-z]{2,}ing\s")  # "Multiplying the three edges gives the volume."
+_EQUALS = lazy_pattern("=")
+_LONGEST_LEAD = 4  # characters of Markdown before the first sentence
+_MOST_WORDS = 3
+_MOST_LISTED = 10  # a smaller number and a full stop may number an item
 _LISTS = lazy_pattern(r"\d{1,9}\.")
+
+
+_APART = lazy_pattern(  # "Friday, because ...", "36 — ten percent is ...", "twelve of them: four around ..."
+    r"(?<=[\w)%*])(?:\s?[:：](?!\d)|\s?—|\s–|\s-(?=\s)|[;；]|,?\s(?:because|since|as(?! the)|denn|weil|da|car|puisque"
+    r"|parce que|porque|pues|ya que|pois|perché|poiché|omdat|want|eftersom|bo|ponieważ|так как|потому что|ведь)(?=\s)"
+    r"|(?<=\s[A-J])\.(?=\s)|,(?=\s(?:with|avec|mit|con|com|met|med)\s))"
+)
+_LONGEST_HEAD = 60  # characters of an answer before its explanation
+
+
+def stated_first(text: str, start: int, end: int, prompt: str) -> tuple[Extraction, str] | None:
+    """Returns the value or name that is all of the first clause, if nothing after it takes it back or concludes again.
+
+    The text after it must then be judged as after a box, in the text that is returned too, where it is a sentence.
+    """
+    _, sentences, _, language = closing(text, start, end, prompt)
+    sentences = _set_apart(text, sentences) if sentences and sentences[0][0] < start + _LONGEST_LEAD else []
+    if len(sentences) < 2 or text[slice(*sentences[0])].rstrip().endswith(("?", ":")):
+        return None
+    begin = sentences[1][0]
+    rest = text[begin:end]
+    if CORRECTION.search(rest) or FRAMES.search(rest) or "?" in rest or _POINTS_BACK.match(rest):
+        return None
+    value = _value_alone(text, sentences, end, language, prompt)
+    span = value.span if value else opening_name(text, sentences[0], prompt) or _words_alone(text, sentences[0])
+    if span is None or denied_after(text, span[1], end) or retracted(text, span[1], end) is not None:
+        return None
+    stop = sentences[0][1]
+    text = f"{text[:stop]}\n{text[stop + 1 :]}" if text[stop : stop + 1].strip(".!。") else text
+    return Extraction(span, "opening", said=value.said if value else ""), text
+
+
+def _set_apart(text: str, sentences: list[Span]) -> list[Span]:
+    """Returns the sentences with the first one divided at a colon, a dash or a reason behind a short clause."""
+    low, high = sentences[0]
+    sign = _APART.search(text, low, min(high, low + _LONGEST_HEAD))
+    if sign is None or not text[sign.end() : high].strip(" .*_"):
+        return sentences
+    return [(low, sign.start()), (sign.end(), high), *sentences[1:]]
+
+
+def _words_alone(text: str, sentence: Span) -> Span | None:
+    """Returns up to three words that are all of the first sentence ("Friday", "always odd"), or None."""
+    opening = _OPENING.match(text, *sentence)
+    begin = opening.end() if opening else sentence[0]
+    part = text[begin : sentence[1]].strip(" .!*_,)")
+    if not part or len(part.split()) > _MOST_WORDS or any(char.isdigit() for char in part):
+        return None
+    at = text.index(part, begin)
+    return at, at + len(part)
+
+
+def _value_alone(text: str, sentences: list[Span], end: int, language: str, prompt: str) -> Quantity | None:
+    """Returns the value that is all of the first sentence, unless a later one concludes another value."""
+    opening = _OPENING.match(text, *sentences[0])
+    named = _NAMED.match(text, *sentences[0])
+    opening = named if named is not None and named[1] in question_of(prompt) else opening
+    first = [item for item in quantities(text, *sentences[0], language) if not item.article]
+    if opening is None or len(first) != 1 or first[0].span[0] != opening.end():
+        return None
+    if not _AFTER_OPENING.fullmatch(text, first[0].span[1], sentences[0][1]):
+        return None
+    if _LISTS.fullmatch(text[slice(*sentences[0])].strip()) and (first[0].value or 0) < _MOST_LISTED:
+        return None
+    known = {quantity.key for quantity in (*values_of_question(prompt[-2000:], language), *first)}
+    begin = sentences[1][0]
+    concluded = [sign.end() for sign in SO.finditer(text, begin, end) if "that is" not in sign[0]]  # "half of that is"
+    concluded += [match.end() for match in _EQUALS.finditer(text, begin, end)]
+    for at in concluded:
+        later = [item for item in quantities(text, at, end, language) if not item.article]
+        if later and later[-1].key not in known:
+            return None  # "12. Each box holds 4, so there are 48 eggs."
+    return first[0]
 
 
 def opening_answer(

@@ -47,6 +47,7 @@ _EXPRESSION = lazy_pattern(
 )
 _NAMES_FUNCTION = lazy_pattern(_FUNCTION)
 _UNKNOWN = lazy_pattern(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z'’])")
+_BESIDE_DIGIT = lazy_pattern(r"(?<=[\d(])([A-Za-z])(?![A-Za-z])")  # the a of "3(2a - 5b)"
 _MATHS = lazy_pattern(r"\$([^$]{1,400})\$")
 _COMMAND = lazy_pattern(r"\\[A-Za-z]+")
 _EQUALS = lazy_pattern(r"(?!y\s)[A-Za-z]['’′]{0,2}(?:\([a-z]\))?\s?=(?!.*=)")
@@ -68,9 +69,12 @@ _CLOSES = lazy_pattern(
     r"|olur|dir|wynosi)|(?:です|になります|となります|である|입니다|이다|로 인수분해됩니다|가 됩니다)",
     re.IGNORECASE,
 )
+_REMARK = lazy_pattern(r"(?<=[\w)²³])(?:[;；]|,\s)[^,;.=<>\d²³]{1,80}$")  # "on trouve 3x², tout simplement"
 _GIVES = lazy_pattern(
-    r"\b(?:is|are|be|equals?|into|gives?|get|have|becomes?|obtain|simplif(?:y|ies) to|(?:down|out) to|leaves?|yields?"
-    r"|ist|ergibt|wird|lautet|zu|erhält|est|donne|devient|vaut|obtient|es|da|queda|resulta|é|dá|fica|è|diventa|dà|jest|daje)\s+$"
+    r"\b(?:is|are|be|equals?|into|gives?|get|have|becomes?|obtain|simplif(?:y|ies) to|(?:down|out) (?:to|as)|leaves?"
+    r"|yields?|(?:it|that)['’]s|ist|ergibt|wird|daraus|lautet|zu|erhält|erhalten|est|donne|devient|vaut|obtient|trouve|obtenons"
+    r"|trouvons|es|da|queda|resulta|obtiene|obtenemos|é|dá|fica|obtém|obtemos|è|diventa|dà|ottiene|otteniamo|trova|jest"
+    r"|daje|blir)\s+$"
     r"|(?:равно|получаем|получится|это|—|–|=|是|为|得到|は|が|sonuç)\s*$",
     re.IGNORECASE,
 )
@@ -90,6 +94,9 @@ def whole_expression(text: str, extraction: Extraction, prompt: str) -> Extracti
 def final_expression(text: str, end: int, prompt: str) -> Span | None:
     """Returns the expression in the question's unknowns that ends the text ("... turns it into 6x + 6."), or None."""
     stop = len(text[:end].rstrip(" \t\n.!*_"))
+    remark = _REMARK.search(text, max(0, stop - _LOOK), stop)
+    if remark and not (OPPOSED.search(remark[0]) or REPORTS.search(remark[0]) or unsure(remark[0])):
+        stop = remark.start()
     for low, high in _expressions(text, max(0, stop - _LOOK), stop, prompt):
         if (high == stop or _CLOSES.fullmatch(text, high, stop)) and _GIVES.search(text[max(0, low - _LED) : low]):
             return low, high
@@ -111,6 +118,7 @@ def only_expression(text: str, span: Span, prompt: str) -> Span | None:
 def _expressions(text: str, start: int, end: int, prompt: str) -> list[Span]:
     """Returns the spans of the expressions with an operator that have no other unknowns than the question's."""
     known = set(_UNKNOWN.findall(prompt)) - {"a", "A", "I"}
+    known.update(_BESIDE_DIGIT.findall(prompt))
     for maths in _MATHS.findall(prompt):
         known.update(re.findall(r"[A-Za-z]", _COMMAND.sub(" ", maths)))
     spans = []

@@ -63,7 +63,7 @@ ROOT = lazy_pattern(  # "2√3", "36π", "4π/3"
     r"(?:√(?:\d{1,9}|\([\d+−/-]{1,20}\))|(?:(?<=\d)\s?π|π(?=\s?/))(?:\s?/\s?\d{1,9})?)"
     r"(?![A-Za-z0-9_^/(²³])(?!\s?[-+−·×*]\s?[\w(√])"
 )
-_IN_WORDS = lazy_pattern(r" power| root of | or minus | over | squared| cubed|\ba dozen", re.IGNORECASE)
+_IN_WORDS = lazy_pattern(r" power| root | or minus | over | squared| cubed|\ba dozen", re.IGNORECASE)
 _PRONOUN_BEFORE = lazy_pattern(r"\b(?:the|this|that|which|each|every|another|any)(?: [a-z]+)? $", re.IGNORECASE)
 _CLOCK = lazy_pattern(
     r"(?<![\d:.])(?:(?:午前|午後|上午|下午|早上|晚上|凌晨|오전|오후)\s?)?\d{1,2}\s?(?:[時时시](?![間间간])"

@@ -14,7 +14,8 @@ _WORDED = lazy_pattern(
     rf"|(?P<nth>[a-z]{{4,9}}|\d{{1,3}}(?:st|nd|rd|th)) power)"
     rf"|(?:(?P<times>{_NUMBER}) times )?the (?P<root>square|cube) root of (?P<of>{_NUMBER})"
     rf"|(?P<raised>[a-z]) (?P<exponent>squared|cubed)|(?P<dozen>a) dozen|(?P<over>pi"
-    rf"|{_NUMBER}) over (?P<under>{_NUMBER})(?!\s[a-z])|plus or minus (?P<both>{_NUMBER}))(?![\w-]|\.\d)",
+    rf"|{_NUMBER}) over (?P<under>{_NUMBER})(?!\s[a-z])|plus or minus (?P<both>{_NUMBER})"
+    rf"|(?P<front>{_NUMBER}) root (?P<inside>{_NUMBER}))(?![\w-]|\.\d)",
     re.IGNORECASE,
 )
 _NTH = {name: n for n, name in enumerate("second third fourth fifth sixth seventh eighth ninth tenth".split(), 2)}
@@ -46,6 +47,8 @@ def _said(match: re.Match[str]) -> str:
         return "12"
     if "over" in parts:
         return f"\\frac{{{parts['over']}}}{{{parts['under']}}}"
+    if "front" in parts:
+        return rf"{parts['front']}\sqrt{{{parts['inside']}}}"
     if "both" in parts:
         return f"\\pm {parts['both']}"
     root = rf"\sqrt{'[3]' if match['root'].lower() == 'cube' else ''}{{{parts['of']}}}"

@@ -23,8 +23,9 @@ from verifiers.extract import (
 from verifiers.extract.enumerations import enumerated
 from verifiers.extract.neutral import neutral, without_box, without_struck
 from verifiers.extract.numerals import language_of
+from verifiers.extract.openings import stated_first
 from verifiers.extract.operands import only_expression
-from verifiers.extract.overruling import final_claims, is_claim
+from verifiers.extract.overruling import FORMS, final_claims, is_claim
 from verifiers.extract.quantities import in_digits
 from verifiers.extract.remarks import without_remarks
 from verifiers.extract.statements import stated
@@ -59,6 +60,7 @@ REASONS = {
     "too_hard": "the comparison would exceed the budget of work",
 }  # the closed set of reasons
 MAX_CHARS = 1_000_000
+_STATED = ("box", "answer", "hashes", "opening")  # sources of answers that state themselves
 _NOT_COMPARED = ("unparseable", "type_clash")
 _CHOICES = {"percent": ("either", "value"), "units": ("drop", "require"), "multiple_choice": ("auto", "letter")}
 _WORDED = 400  # characters at the end of a text in which numbers in words are turned into digits
@@ -159,11 +161,29 @@ class MathVerifier:
             plain = without_box(text)
             other = self._judge(problem, gold, plain, explanation) if plain != text else verdict
             verdict = other if other.score == 1.0 else verdict
+        if verdict.score != 1.0 and not self.strict:
+            verdict = self._opening(problem, gold, without_remarks(text), explanation) or verdict
         return replace(verdict, span=original(verdict.span, cuts)) if cuts and verdict.span is not None else verdict
 
-    def _judge(self, problem: Problem, gold: Gold, text: str, explanation: Explanation | None) -> Verdict:
+    def _opening(self, problem: Problem, gold: Gold, text: str, explanation: Explanation | None) -> Verdict | None:
+        """Returns the verdict on an answer that is the first clause of the text, if it is right, or None."""
+        start = after_thinking(text)
+        if start is None or not problem.prompt or any(form in text for form in FORMS):
+            return None
+        first = stated_first(text, start, len(text), problem.prompt)
+        verdict = None if first is None else self._judge(problem, gold, first[1], explanation, first[0])
+        return verdict if verdict is not None and verdict.score == 1.0 else None
+
+    def _judge(
+        self,
+        problem: Problem,
+        gold: Gold,
+        text: str,
+        explanation: Explanation | None,
+        extraction: Extraction | None = None,
+    ) -> Verdict:
         text = without_remarks(text)
-        extraction = self._found(problem.prompt, gold, text)
+        extraction = extraction or self._found(problem.prompt, gold, text)
         if explanation is not None:
             where = "" if extraction.span is None else f" at {extraction.span}: {text[slice(*extraction.span)][:200]!r}"
             explanation.steps.append(("extract", extraction.source + where))
@@ -232,7 +252,7 @@ class MathVerifier:
             span=verdict.span,
             prompt=problem.prompt,
             gold=gold.text,
-            states_itself=extraction.source in ("box", "answer", "hashes") and verdict.span == extraction.span,
+            states_itself=extraction.source in _STATED and verdict.span == extraction.span,
             in_words=gold.answer.kind in _IN_WORDS,
         )
         if gold.answer.kind == "empty":
