@@ -21,8 +21,9 @@ _IS = lazy_pattern(
     r"(?P<is>is|are|was|were|equals?|becomes?|comes out (?:to|as|at)|turns out to be|works out to"
     r"|must be|has to be|ist|sind|beträgt|lautet|lauten|wird|est|sont|vaut|valent|es|son|vale|valen|é|são|valem|è|sono"
     r"|valgono|jest|są|sunt|este|wynosi|равен|равна|равно|равны|составляет|это|—|–|:)\s(?:(?:therefore|thus|then|also|exactly"
-    r"|simply|just|indeed|given by|equal to|also|somit|genau|donc|alors|exactement|entonces|por tanto|portanto"
-    r"|quindi)\s)?(?:(?:the numbers|die zahlen|les nombres|los números|os números|i numeri|числа|liczby|numerele)\s)?",
+    r"|simply|just|indeed|given by|equal to|also|somit|demnach|folglich|daher|genau|donc|alors|exactement|entonces"
+    r"|por tanto|portanto|quindi)\s)?"
+    r"(?:(?:the numbers|die zahlen|les nombres|los números|os números|i numeri|числа|liczby|numerele)\s)?",
 )
 _HAS = lazy_pattern(  # "the matrix has eigenvalues 3 and 1"
     r"(?<![^\W\d_])(?:has|have|hat|haben|a|ont|tiene|tienen|tem|têm|ha|hanno)\s(?:the\s|les\s|los\s|as\s|os\s|le\s)?"

@@ -338,9 +338,10 @@ class Judge:
             return (stated.split() or [clause.strip()])[0]
         lead, colon, clause = clause.rpartition(":") if ":" in clause.rstrip(" :") else ("", "", clause)
         if colon and not _LED_FALSELY.search(lead):
-            objection = next((word for word in WORD.findall(HARMLESS.sub(" ", lead)) if word.lower() in UNSAFE), "")
+            bare = _EXPLAINED_NOT.sub(" ", lead) if boxed and _explains(lead) else lead
+            objection = next((word for word in WORD.findall(HARMLESS.sub(" ", bare)) if word.lower() in UNSAFE), "")
             if boxed and not objection and (_ANSWERS_WITH.search(clause) or not _of_answers(lead)):
-                objection = _objection(lead)  # the text before the clause that states the answer explains
+                objection = _objection(bare)  # the text before the clause that states the answer explains
             elif objection or len(WORD.findall(lead)) < 4:
                 objection = objection or self.unknown(lead)
             if objection:
@@ -364,6 +365,9 @@ class Judge:
         clause = _ROMAN.sub(" ", clause)
         # A box states the answer by itself: the words before it only matter if they call its content something else.
         if boxed and not (_OF_FORMS.search(clause) or REPORTS.search(clause) or _CALLED.match(clause)):
+            clause = (
+                _EXPLAINED_NOT.sub(" ", clause) if before.rstrip(" $\n").endswith(":") and _explains(clause) else clause
+            )
             return _objection(_HALVING.sub(" ", clause))
         return self.unknown(clause, everyday)
 
@@ -449,6 +453,29 @@ def _objection(plain: str) -> str:
     against = _AGAINST.search(plain)
     denial = next((word for word in WORD.findall(plain) if word.lower() in _DENIALS), "")
     return against[0] if against else denial
+
+
+# Denials in what leads to a box by a colon, of what is not the answer: "Product rule, no surprises:".
+_EXPLAINED_NOT = lazy_pattern(
+    r"(?<![^\W\d_])(?:no|kein\w*|sans|sin|sem|senza|без|bez|zonder|utan)\s(?!(?:such|real|solutions?|answers?|values?)\b)"
+    r"(?=[^\W\d_]{4,})"
+    r"|(?:(?<=,\s)|^\W*)(?:and |und |et |y |e |а |en |i |och )?(?:not|nicht|pas|non|no|não|не|nie|niet|inte)\s"
+    r"(?=(?:just |only |nur |seulement |solo |только )?(?:one|two|three|eine?r?|zwei|une?|deux|un[oa]?|dos|uma?|dois"
+    r"|due|один|два|jeden|dwa|één|twee|ett|två|\d{1,3})(?![^\W_]))"
+    r"|\b(?:don['’]t|do not|won['’]t|needn['’]t|didn['’]t) (?:bother|need|have to|want to)\b",
+    re.IGNORECASE,
+)
+_OF_WRITER = lazy_pattern(
+    r"\b(?:sure|certain|know|guess\w*|think|believe|likely|right|correct|wrong|this|that|it|sicher|weiß|richtig|das|dies|es"
+    r"|sûr|sais|juste|ce|cela|ça|segur[oa]|sé|correct[oa]|esto|eso|isso|isto|sei|cert[oa]|so|sicur[oa]|questo|ciò|seker"
+    r"|zeker|weet|dat|wiem|pewny|to|säker|det)\b|(?<!\w)(?:знаю|уверен\w*|это|точно|верно|впевнен\w*|це)(?!\w)",
+    re.IGNORECASE,
+)
+
+
+def _explains(lead: str) -> bool:
+    """Returns whether a clause that leads to a box is about the matter, not about the answer or the writer's doubts."""
+    return len(WORD.findall(lead)) > 2 and not (_of_answers(lead) or _OF_WRITER.search(lead))
 
 
 def _of_answers(clause: str) -> bool:

@@ -26,7 +26,7 @@ _NOT_ELSE = any_of(
         "nunca", "jamás", "incorrect[oa]", "desconocid[oa]", "fals[oa]", "mentira",
         "não", "nunca", "non", "mai", "sbagliat[oa]",
         "niet", "geen", "inte", "ikke", "nie", "není", "değil", "yanlış", "bukan", "tidak",
-        "không", "chưa", "nu", "nem",
+        "không", "chưa", "nu", "nem", "ei(?: ole)?", "nie je", "nav", "nėra", "δεν", "δε",
         "не", "нет", "неверн\\w*", "неправильн\\w*", "неизвест\\w*", "нельзя", "ні",
         "ليس", "ليست", "لا", "غير", "خطأ", "الخطأ", "الخاطئ", "نیست", "לא", "אינה", "אינו",
     ),
@@ -61,7 +61,7 @@ _NEGATING = frozenset(
     "not never t cannot won nor neither incorrect wrong false unlikely doubt unknown impossible hardly far anything"
     " except don"
     " do nicht kein keine keinesfalls niemals falsch unbekannt n ne pas jamais faux fausse nunca no non nie mai niet"
-    " geen inte ikke bukan tidak nu nem incorrecto incorrecta falso falsa"
+    " geen inte ikke bukan tidak nu nem ei je nav incorrecto incorrecta falso falsa"
     " mentira desconocido desconocida sbagliato sbagliata".split()
 )
 SAYING = frozenset(
@@ -102,10 +102,11 @@ _NOT_THIS = lazy_pattern(
     r"|reject(?:ed)?"
     r"|eliminated?|wrong|incorrect|false|nicht|kein(?:e|esfalls)?|n['’]est pas|pas|no es|no son|não é|não são"
     r"|non è|non sono"
-    r"|niet|inte|ikke|nie jest|není|değil|bukan|không phải(?: là)?)"
+    r"|niet|inte|ikke|nie (?:jest|je)|není|değil|bukan"
+    r"|không phải(?: là)?|nu (?:este|e)|nem|ei ole|δεν είναι|אינ[הו]|לא)"
     r"(?:\s+(?:equal to|be|simply|just|exactly|etwa|einfach|égale? à|gleich|igual a|uguale a))?"
     r"|(?<![^\W\d_])(?:не|не является|не равен|не равно|ни)|不是|不等于|不等於|不为|并非|不可能是|不应是|ليس"
-    r"|ليست|لا يساوي|नहीं"
+    r"|ليست|لا يساوي|नहीं|ไม่ใช่"
     r")$",
     re.IGNORECASE,
 )
@@ -120,7 +121,7 @@ _NOT_THIS_WORDS = frozenset(
     "not t never cannot nor neither but from out used except other rather instead opposite exclude excluded"
     " discard discarded dismiss dismissed"
     " reject rejected eliminate eliminated wrong incorrect"
-    " false nicht kein keine keinesfalls pas no non niet inte ikke nie bukan".split()
+    " false nicht kein keine keinesfalls pas no non niet inte ikke nie bukan este e nem ole".split()
 )
 _UNSURE_WORDS = frozenset(
     "it could might may maybe perhaps possibly whether if vielleicht quizas quiza vez talvez forse".split()
@@ -240,7 +241,7 @@ _DENIED_AFTER = lazy_pattern(
         r"(?:can|could|would|does|do|did|will|should)\s*not\b",
         r"(?:wrong|incorrect|false|nope|rejected|no)\b(?=\s*[).!,;]|\s*$)",
         r"(?:ist|war|wäre|kann|stimmt|sind)\s+(?:\w+\s+){0,2}?(?:nicht|falsch|inkorrekt|verkehrt|unmöglich|kein\w*)",
-        r"not!",
+        r"not!", r"(?:نیست|نمی.?باشد)(?!\w)",
         r"(?:seems|looks|sounds|feels) (?:\w+ly )?(?:off|odd|strange|fishy|suspicious)\b|(?:fails|contradicts"
         r"|violates|breaks)\b",
         r"(?:must|should|has to|can|will|ought to) be (?:rejected|discarded|excluded|wrong|ignored|ruled out"

@@ -50,6 +50,17 @@ _SELF = Gated(
         r"|inverti)\b|(?<!\w)я? ?(?:перепутал|ошибся|ошиблась)|\b(?:pomyliłem|pomyliłam|zamieniłem)\b|我(?:搞|弄|算|看"
         r"|写)(?:错|反)"
         r"|(?:逆|勘違い)(?:でした|していました)|\bkarıştırdım\b|\bik heb (?:\w+ ){0,3}(?:verwisseld|omgedraaid)",
+        # the writer takes it back
+        r"\b(?:lo (?:retiro|ritiro)|retiro (?:isso|o que disse)|je (?:le|la|les|l['’])retire|trek (?:dat|het) terug"
+        r"|cofam (?:to|się)|beru (?:to )?zpět|tar tillbaka (?:det|svaret)|tager det tilbage|geri alıyorum|rút lại"
+        r"|tarik kembali|retrag (?:asta|răspunsul)|ritratto)\b"
+        r"|(?<!\w)(?:беру (?:свои )?слова назад|беру назад|скасовую|беру (?:свої )?слова назад|Хоча ні|वापस लेत[ाी]"
+        r"|पس می‌گیرم|پس می.گیرم|חוזר(?:ת)? בי)",
+        # "Wait", "Stop" at the beginning of a sentence
+        r"(?<=[.!?…]\s)(?:Espera|Espere|Aspetta|Aspettate|Wacht|Стоп|Стій|Зачекай\w*|Stop|Počkat|Počkej|Vänta|Dur|Durun"
+        r"|Khoan|Tunggu|Vent|Stai|Moment|Attendez|Attends|Czekaj|Περίμενε|रुकिए|रुको|רגע|صبر کن\w*|لحظة)(?![^\W\d_])\s?"
+        r"[,!.…:–—-]",
+        r"(?<!\w)(?:تصحیح|תיקון|सुधार)\s?:|(?<!\w)(?:असल में|نه،? بلکه|در واقع)(?!\w)",
         # the value needs more work
         r"\b(?:this|it|that) (?:must|has to|needs to|should|still has to) (?:then |now |still )?be (?:multiplied"
         r"|doubled|halved"

@@ -41,7 +41,7 @@ CONCLUSION = Gated(
 )
 ALTERNATIVE = Gated(
     r"\b(?:or|either|alternatively|also|another|possibly|maybe|perhaps|could also|might also|else|otherwise"
-    r"|oder|ou|oppure|veya|lub|vielleicht|peut-être|tal vez|talvez|forse)\b|或|または|あるいは|또는|혹은|или"
+    r"|oder|ou|oppure|veya|ya da|lub|vielleicht|peut-être|tal vez|talvez|forse)\b|或|または|あるいは|또는|혹은|или"
     r"|либо|может|أو|ربما|(?<![\u0900-\u097f])या(?![\u0900-\u097f])",
     re.IGNORECASE,
 )

@@ -7,6 +7,7 @@ import re
 
 from verifiers.extract.numerals import language_of
 from verifiers.lazy_pattern import lazy_pattern
+from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.golds import Gold, read_gold
 from verifiers.mathexpr.local import grouped_by_points
 
@@ -52,7 +53,8 @@ def _without_points(gold: Gold, answer: str, context: str, *, grouped: bool) -> 
 
     They are if the gold's text does so (`grouped`), or if question and completion (`context`) are in such a language.
     """
-    match = _GROUPED.match(answer) if gold.integer is not None and abs(gold.integer) >= 1000 else None
+    value = rational(gold.answer.node) if gold.answer.kind == "scalar" and gold.answer.node is not None else None
+    match = _GROUPED.match(answer) if value is not None and value.denominator == 1 and abs(value) >= 1000 else None
     if match is None or not (grouped or language_of(context) in _WITH_POINTS):
         return answer
     return answer[: match.end()].replace(".", "") + answer[match.end() :]

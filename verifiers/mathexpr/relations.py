@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from fractions import Fraction
 
 from verifiers.mathexpr import regions
@@ -169,6 +170,10 @@ def structure(gold: Answer, answer: Answer, budget: Budget) -> str:
         solved = regions.scaled(g)
         same_name = solved is not None and answer.name in ("", solved[0])
         return verdict(solved is not None and same_name and regions.same_region(solved[1], answer.pieces, budget), True)
+    if g is not None and g.op == "chain" and answer.kind == "list" and len(set(g.value)) == 1 and g.value[0] in "<>":
+        items = [item.node for item in answer.items if item.node is not None]  # "0.5, 60%, 2/3" for "0.5 < 60% < 2/3"
+        same = len(items) == len(g.args) and all(map(functools.partial(equal, budget=budget), g.args, items))
+        return verdict(budget.decided("points", same and len(items) == len(answer.items)), True)
     if g is not None and g.op == "cases" and answer.kind == "equation" and a is not None:
         kind, a = "relation", a.args[-1]  # "|x| = ...", by cases
     else:
