@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -95,8 +96,8 @@ def test_rlimits_alone_must_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> Non
 class _Used:
     """A run of which only the clock is used."""
 
-    def __init__(self, waited_s: float) -> None:
-        self.waited_s, self.killed = waited_s, False
+    def __init__(self, wall_s: float, waited_s: float) -> None:
+        self.wall_s, self.waited_s, self.killed = wall_s, waited_s, False
 
     def ended(self) -> bool:
         return False
@@ -105,22 +106,25 @@ class _Used:
         self.killed = True
 
     def progress(self) -> pool.Usage:
-        return pool.Usage(0, 0, 0.1, 0.0, self.waited_s, 0)
+        return pool.Usage(0, 0, 0.1, self.wall_s, self.waited_s, 0)
 
 
 @pytest.mark.parametrize(
-    ("elapsed", "waited", "end"),
+    ("elapsed", "begun", "waited", "end"),
     [
-        (1.0, 0.0, ""),
-        (2.5, 0.0, "late"),
-        (2.5, 1.0, ""),
-        (19.0, 18.0, ""),
-        (21.0, 20.0, "overloaded"),
-        (21.0, 3.0, "late"),
+        (1.0, 1.0, 0.0, ""),
+        (2.5, 2.5, 0.0, "late"),
+        (2.5, 2.5, 1.0, ""),
+        (2.5, 0.007, 0.0, ""),  # its server was still busy with the folders of the run before
+        (4.5, 2.5, 0.0, "late"),
+        (19.0, 19.0, 18.0, ""),
+        (21.0, 21.0, 20.0, "overloaded"),
+        (21.0, 0.1, 0.0, "overloaded"),
+        (21.0, 21.0, 3.0, "late"),
     ],
 )
-def test_assert_style_counts_no_time_without_a_core(elapsed: float, waited: float, end: str) -> None:
-    candidate, oracle = _Used(waited / 2), _Used(waited / 2)
+def test_assert_style_counts_no_time_without_a_core(elapsed: float, begun: float, waited: float, end: str) -> None:
+    candidate, oracle = _Used(begun, waited / 2), _Used(elapsed, waited / 2)
     clock = judge._Clock(candidate, oracle, 2.0)  # type: ignore[arg-type]
     clock._started -= elapsed
     clock._next -= elapsed
@@ -130,6 +134,79 @@ def test_assert_style_counts_no_time_without_a_core(elapsed: float, waited: floa
     else:
         clock.look()
         assert clock.late is candidate.killed is (end == "late")
+
+
+STORM = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+while True:
+    try:
+        pid = os.fork()
+    except OSError:
+        time.sleep(0.001)
+        continue
+    if pid == 0:
+        until = time.perf_counter() + 0.004
+        while time.perf_counter() < until:
+            pass
+        os._exit(0)
+"""
+
+
+def test_a_run_gets_no_time_for_crowding_itself() -> None:
+    """Nobody waits for its children, so their CPU time can't explain that it waits for a core."""
+    needs("ns")
+    tests = {"style": "stdin", "inputs": ["3\n"], "outputs": ["9\n"]}
+    with CodeVerifier(isolation="ns", servers=1, time_s=1) as verifier:
+        verdict = verifier(Problem(tests=tests), Completion(STORM))
+    wall = re.search(r"wall ([\d.]+) s", verdict.detail)
+    assert verdict.reason == "TLE", verdict
+    assert wall is not None
+    assert float(wall[1]) < 2.9, verdict  # of 2; earlier half as much again
+
+
+def test_without_namespaces_no_datagram_is_sent(tmp_path: Path) -> None:
+    needs("landlock")
+    code = """
+import errno, socket
+def add(a, b):
+    for make in (socket.socket, socket.socketpair):
+        try:
+            make(socket.AF_UNIX, socket.SOCK_DGRAM)
+            return -1
+        except OSError as error:
+            assert error.errno == errno.EPERM
+    one, other = socket.socketpair()
+    one.sendall(b"x")
+    return a + b if other.recv(1) == b"x" else -2
+"""
+    for level in ("landlock", "rlimit-only"):
+        with CodeVerifier(isolation=level, servers=1) as verifier:
+            assert verifier(Problem(tests=ADD), Completion(code)).score == 1
+
+
+@pytest.mark.parametrize("level", ["full", "ns", "landlock"])
+def test_a_chosen_package_comes_with_what_it_requires(level: str) -> None:
+    needs(level)
+    code = "def add(a, b):\n    import sympy\n    return int(sympy.Integer(a) + b)"
+    with CodeVerifier(isolation=level, servers=1, packages=["sympy"]) as verifier:
+        verdict = verifier(Problem(tests=ADD), Completion(code))
+    assert verdict.score == 1, verdict
+
+
+def test_a_file_keeps_no_hint_of_a_run() -> None:
+    needs("ns")
+    code = """
+import errno, fcntl
+def add(a, b):
+    try:
+        fcntl.fcntl(open("/dev/null"), 1036, (3).to_bytes(8, "little"))  # F_SET_RW_HINT
+    except OSError as error:
+        return a + b if error.errno == errno.EPERM else -1
+"""
+    with CodeVerifier(isolation="ns", servers=1) as verifier:
+        verdict = verifier(Problem(tests=ADD), Completion(code))
+    assert verdict.score == 1, verdict
 
 
 def test_cpu_time_of_children_that_nobody_waits_for_counts() -> None:

@@ -52,7 +52,8 @@ _LISTS = lazy_pattern(r"\d{1,9}\.")
 
 _APART = lazy_pattern(  # "Friday, because ...", "36 — ten percent is ...", "twelve of them: four around ..."
     r"(?<=[\w)%*])(?:\s?[:：](?!\d)|\s?—|\s–|\s-(?=\s)|[;；]|(?<=\s[A-J])\.(?=\s)"
-    r"|,?\s(?:because|since|weil|parce que|porque|ya que|perché|poiché|omdat|eftersom|ponieważ|так как|потому что)(?=\s)"
+    r"|,?\s(?:because|since|weil|parce que|porque|ya que|perché|poiché|omdat|eftersom|ponieważ|так как"
+    r"|потому что)(?=\s)"
     r"|,(?=\s(?:as(?! the)|denn|da|car|puisque|pues|pois|want|bo|ведь|with|avec|mit|con|com|met|med)\s))"
 )
 _LONGEST_HEAD = 60  # characters of an answer before its explanation

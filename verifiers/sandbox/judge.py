@@ -346,8 +346,9 @@ def _patient(limits: Limits) -> Limits:
 
 
 class _Clock:
-    """The wall clock of assert style, in which two processes take turns: time either waited for a core does not count.
+    """The wall clock of assert style, in which two processes take turns.
 
+    Time that either waited for a core, or for its server to begin with it, does not count.
     It also tells the oracle when the submission has ended, even if another process holds an end of their channel.
     """
 
@@ -370,7 +371,10 @@ class _Clock:
             return
         elapsed = now - self._started
         used = [run.progress() for run in (self._candidate, self._oracle)]
-        left = self._wall_s - elapsed + sum(usage.waited_s for usage in used if usage)
+        begun = [usage for usage in used if usage]
+        waited = sum(usage.waited_s for usage in begun)
+        waited += max((elapsed - usage.wall_s for usage in begun), default=0.0)
+        left = self._wall_s - elapsed + waited
         if left > 0 and elapsed >= PATIENCE * self._wall_s:
             raise VerifierError(
                 f"the machine is overloaded: the tests waited {elapsed - self._wall_s:.1f} s for a core"

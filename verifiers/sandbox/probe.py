@@ -60,7 +60,7 @@ def _trouble(level: str) -> str:
         except OSError as error:
             raise VerifierError(f"isolation level '{level}' can't be tried now: {error}") from error
         if groups is None:
-            return "no cgroup that this user can divide (memory and pids); run as root, or ask for delegation"
+            return "no cgroup that this user can divide (memory, pids); run as root, or ask for delegation (cgroup v2)"
         groups.remove()
     if level == "landlock" and linux.landlock_abi() < 1:
         return "the kernel has no Landlock (5.13 or later, with `landlock` among its `lsm=`)"

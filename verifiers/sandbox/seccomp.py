@@ -85,7 +85,8 @@ _TERMINAL_INPUT = {0x5412, 0x541C}  # TIOCSTI, TIOCLINUX
 _SOL_SOCKET, _PACKET_FILTERS = 1, {26, 50, 51, 52}  # memory for their code is limited machine-wide
 _OWN_FILTER = {22, 62}  # prctl: another filter (as above); scheduling that empties the sibling of its core
 _HIDING = {4}  # prctl: would hide the process from the watch
-_LEASES = {1024, 1026, 1031}  # fcntl: leases make others wait who open the file; notices; pipes out of the user's share
+# fcntl: leases make others wait who open the file; notices; pipes out of the user's share; hints that a file keeps.
+_LASTING = {1024, 1026, 1031, 1036, 1038}
 _SIGNAL_OTHERS = {8, 10, 15}  # fcntl: the kernel would send any of its signals to any process of this user
 _OWN_SOCKETS_SIGNAL = {0x8901, 0x8902}  # ioctl: the same
 
@@ -139,7 +140,7 @@ def _denied(*, namespaces: bool, processes: bool) -> dict[str, _Action]:
     add(_SECCOMP, refuse)
     add(_PRCTL, [_load(0), *_any_of(_OWN_FILTER | (set() if namespaces else _HIDING), _errno(errno.EPERM)),
                  *_return(_ALLOW)])  # fmt: skip
-    add(_FCNTL, [_load(1), *_any_of(_LEASES | (set() if namespaces else _SIGNAL_OTHERS), _errno(errno.EPERM)),
+    add(_FCNTL, [_load(1), *_any_of(_LASTING | (set() if namespaces else _SIGNAL_OTHERS), _errno(errno.EPERM)),
                  *_return(_ALLOW)])  # fmt: skip
     add(_SETSOCKOPT, [_load(1), (_JEQ, 1, 0, _SOL_SOCKET), *_return(_ALLOW), _load(2),
                       *_any_of(_PACKET_FILTERS, _errno(errno.EPERM)), *_return(_ALLOW)])  # fmt: skip
@@ -151,7 +152,12 @@ def _denied(*, namespaces: bool, processes: bool) -> dict[str, _Action]:
     add(_PRLIMIT, _own_limits())
     # Libraries sometimes look up an address of the machine (uuid1), so the internet families are only refused.
     internet = _any_of({2, 10, 16}, _errno(errno.EPERM))
-    add(_SOCKET, [_load(0), *_any_of({_AF_UNIX}, _ALLOW), *internet, *_return(_KILL)])
+    local = _any_of({_AF_UNIX}, _ALLOW)
+    if (
+        not namespaces
+    ):  # a datagram reaches any socket in the file system without `connect`; bit 1: SOCK_DGRAM, SOCK_RAW
+        local = [(_JEQ, 0, 4, _AF_UNIX), _load(1), (_JSET, 0, 1, 2), *_return(_errno(errno.EPERM)), *_return(_ALLOW)]
+    add(_SOCKET, [_load(0), *local, *internet, *_return(_KILL)])
     signals = [] if namespaces else _any_of(_OWN_SOCKETS_SIGNAL, _errno(errno.EPERM))
     add(_IOCTL, [_load(1), *_any_of(_TERMINAL_INPUT, _KILL), *signals, *_return(_ALLOW)])
     clone: _Program = [_load(0), (_JSET, 0, 1, _NEW_NAMESPACES), *_return(_KILL)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import threading
 import weakref
@@ -17,6 +16,7 @@ from verifiers.sandbox import judge, probe, spec
 from verifiers.sandbox.checkers import Allowed, load
 from verifiers.sandbox.languages import LANGUAGES
 from verifiers.sandbox.limits import DEFAULTS, Limits
+from verifiers.sandbox.packages import needed_by
 from verifiers.sandbox.pool import Pool, ServerDied
 from verifiers.sandbox.signs import signs
 from verifiers.sandbox.submission import NoSubmissionError, extract
@@ -43,7 +43,8 @@ class CodeVerifier:
         common_names: functions find names such as `math`, `List` and `sqrt` without importing them; in plain Python
             that is a NameError.
         servers: number of runs at a time; None: two per core.
-        packages: installed packages that submissions may import; by default only the standard library.
+        packages: installed packages that submissions may import, with all that these require; by default only the
+            standard library.
         preload: those of them that are imported before the fork, so that runs need not import them.
         checkers: functions "module:fn" of this process that tests may name; data alone never runs one.
         time_s, wall_s, memory_mib, processes, output_mib, file_mib, disk_mib, open_files: of one run, see Limits.
@@ -53,7 +54,7 @@ class CodeVerifier:
         VerifierError: (on first use) this machine can't isolate code; the message says what is missing.
     """
 
-    version = "8"
+    version = "9"
     kind = "program"
     isolated = True
 
@@ -92,7 +93,7 @@ class CodeVerifier:
         self._common = common_names
         self._isolation = isolation
         self._servers = servers or 2 * cores()
-        self._packages = {name: path for package in packages for name, path in _files_of(package).items()}
+        self._packages = {name: path for package in packages for name, path in needed_by(package).items()}
         self._preload = tuple(preload)
         for name in checkers:
             load(name)
@@ -185,17 +186,3 @@ def _continued(tests: spec.AssertTests, code: str) -> str:
     if tests.prompt and code[:1] in " \t\n" and f"def {tests.entry_point}" not in code:
         return tests.prompt + code
     return code
-
-
-def _files_of(package: str) -> dict[str, str]:
-    """Returns name -> path of an installed package and of the library folder that wheels install beside it."""
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
-        raise ValueError(f"package '{package}' is not installed here")
-    if not found.submodule_search_locations:
-        return {os.path.basename(found.origin): found.origin}
-    folder = os.path.realpath(next(iter(found.submodule_search_locations)))
-    files = {package: folder}
-    if os.path.isdir(folder + ".libs"):
-        files[package + ".libs"] = folder + ".libs"
-    return files

@@ -7,6 +7,7 @@ import os
 import time
 
 _INTERVAL_S = 0.05
+_CORES = len(os.sched_getaffinity(0))
 _TICKS = os.sysconf("SC_CLK_TCK")
 CPU, WALL, MEMORY, OVERLOAD, DISK, MANY = 2, 3, 4, 5, 6, 8  # why a run was killed (1: the pool asked)
 PATIENCE = 10  # a run without a core may take this many times its wall limit before the machine counts as overloaded
@@ -18,7 +19,8 @@ class Watch:
     """Decides when a run has used up its limits.
 
     Time that a run is ready but without a core is the machine's fault and is added to its wall limit. A run of several
-    processes may be waiting for itself: as long as its own CPU time explains the waiting, that time counts.
+    processes may be waiting for itself: as long as its own CPU time explains the waiting, that time counts. Where no
+    cgroup counts that time, so does all waiting while the run has more processes and threads than there are cores.
 
     Args:
         procfs: a descriptor of the machine's /proc.
@@ -54,7 +56,7 @@ class Watch:
         self._next = started
         self._interval = _INTERVAL_S
         self._root = ""
-        self._own_wait = 0.0
+        self._own_wait = self._crowded_wait = 0.0  # all waiting, and that while the run alone fills the cores
         self._alone = True
         self._tasks_seen = 1
         self._seen: dict[str, float] = {}  # pid -> its own CPU seconds at the last look
@@ -107,11 +109,13 @@ class Watch:
                 return
         try:
             _, waited, _ = self._read(f"{self._root}/schedstat").split()
-            self._own_wait = int(waited) / 1e9
+            more, self._own_wait = int(waited) / 1e9 - self._own_wait, int(waited) / 1e9
         except (OSError, ValueError):  # no schedstat in this kernel, or the run has just ended
-            pass
+            more = 0.0
         pids = self._tree(self._root)
         self._tasks_seen = len(self._tasks_or_none(pids[0]))
+        if len(pids) - 1 + self._tasks_seen > _CORES:
+            self._crowded_wait += more
         self._alone = self._alone and len(pids) == 1 and self._tasks_seen <= 1
         if len(pids) > 1 or self._seen:
             self._count_cpu(pids)
@@ -121,7 +125,7 @@ class Watch:
             # A run that competes with itself uses a core all the time that it waits.
             self.waited = max(0.0, self._own_wait - self.cpu)
         else:
-            self.waited = min(max(0.0, self._own_wait - self.cpu), self._wall_s / 2)
+            self.waited = min(max(0.0, self._own_wait - self._crowded_wait - self.cpu), self._wall_s / 2)
         self.peak = max(self.peak, self._memory_of_all(pids))
 
     def _count_cpu(self, pids: list[str]) -> None:

@@ -16,6 +16,7 @@ import _socket
 import builtins
 import contextlib
 import ctypes
+import importlib.machinery
 import json
 import os
 import struct
@@ -152,6 +153,8 @@ def serve(config: dict[str, Any], control: _socket.socket, procfs: int | None, m
     sys.path[:] = [path for path in sys.path if "-packages" not in path]
     if config["packages"]:
         sys.path += [rootfs.PACKAGES] if procfs is not None else config["package_path"]
+        # Finders list the folders now: at landlock a run may read the packages, but not the folder that they are in.
+        importlib.machinery.PathFinder.find_spec("no_such_module", sys.path)
     for name in config["preload"]:
         __import__(name)
     if config["scorer"]:
