@@ -69,6 +69,7 @@ _NEXT_QUESTION = lazy_pattern(
     r"\n\s*[*#]{0,3}\s?(?:Q|Question|Problem|Exercise|Human|User|Instruction|Frage|Aufgabe|Pregunta|Problema|Domanda"
     r"|Pergunta|Вопрос|Задача|问题|問題)(?:[*]{0,2}\s?[:：]|\s\d{1,3}[*]{0,2}\s?[.:：])"
 )
+_RELATES = lazy_pattern("[=<>≤≥]")
 _COMMAND = lazy_pattern(r"\\(?:(?:begin|end)\s*\{[a-z]+\*?\}|[A-Za-z]+)")
 _DIGITS = lazy_pattern(r"\d+")
 _TAIL_OF_QUESTION = 200  # characters
@@ -175,7 +176,11 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
         if last is None and voided_after(text, start, end, found.span, prompt):
             return Extraction(None, "unsure")
         found = whole_expression(text, last or with_unit(text, end, found), prompt)
-        closing = final_expression(text, end, prompt) if found.span is None and found.source != "unsure" else None
+        closing = final_expression(text, end, prompt) if found.source != "unsure" else None
+        if closing is not None and found.span is not None:  # "... perd une unité : on trouve 3x²"
+            after = found.source == "statement" and found.span[1] <= closing[0]
+            goes_on = after and not _RELATES.search(text, *closing)
+            closing = closing if goes_on else None
         if closing is None or altered(text, (start, end), closing, placed=True, question=prompt):
             return found
         return Extraction(closing, "statement")

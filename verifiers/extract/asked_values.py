@@ -245,6 +245,9 @@ def another_is_asked(
         words = question & stems(part)
         if other.span[0] > value.span[1] and len(words) > len(own_words):
             return True
+        given = any(item.key == other.key for item in asked)
+        if words > own_words and not given and _BOTH.fullmatch(text, other.span[1], own[0]):
+            return True  # "The larger number is 7 and the smaller number is 13."
         if not own_words and words & _next_word(text, other) and _next_word(text, value):
             return True
         concluded = SO.search(text, other.span[1], value.span[0]) is not None
@@ -255,6 +258,9 @@ def another_is_asked(
         if shared - own_shared and not (step and is_a_step(other.value, value.value, known)):
             return True
     return False
+
+
+_BOTH = lazy_pattern(r"[$*]?,?\s(?:and|und|et|y|e|и|і|en|och|i|og|és|și|ve|dan|και)\s", re.IGNORECASE)
 
 
 def counts_another(text: str, sentence: Span, value: Quantity, prompt: str, wanted: Asked) -> bool:

@@ -205,6 +205,7 @@ _BOUND = Gated(
     r"|che)(?: la)?"
     r"|au (?:moins|plus)|presque"
     r"|al menos|como (?:máximo|mínimo)|casi|(?:pelo|ao) menos|no (?:máximo|mínimo)|quase|almeno|al massimo"
+    r"|(?:half|twice|double|triple|a (?:third|quarter)) (?:of )?(?:an?|the|this|that)(?: \w+){1,2} of"
     r"|(?:half|third|quarter|fifth|none|neither|twice|double) (?:of )?(?:those|these|that|the)"
     r"|quasi|gut|kaum|um die|bis zu|allenfalls|womöglich|über|unter|à peine|près de|quelque|apenas|hasta"
     r"|a lo (?:sumo|más)"
@@ -300,6 +301,9 @@ def concludes(part: str) -> bool:
     return CONCLUDES.search(part) is not None
 
 
+_WITH = lazy_pattern(r"\b(?:with|mit|avec|con|com|met|med|z|ze|s|se)\s+$|(?<!\w)(?:с|со|з|із)\s+$", re.IGNORECASE)
+
+
 def altered(
     text: str, sentence: Span, span: Span, *, placed: bool = False, named: bool = False, question: str = ""
 ) -> bool:
@@ -311,7 +315,7 @@ def altered(
     before, after = text[sentence[0] : span[0]], text[span[1] : sentence[1]]
     by_percent = _IN_PERCENT.search(text, *span) is not None and _INCREASED.search(before[-40:])
     return bool(
-        (_leads_on(before[-_ARGUMENTS:]) and not by_percent and not placed)
+        (_leads_on(before[-_ARGUMENTS:]) and not (by_percent or placed or (named and _WITH.search(before))))
         or _BOUND.search(before[-40:])
         or (not named and (_NOT_THE_VALUE.match(after) or _SCALED.match(after)))
         or _is_transformed(before, question)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from verifiers.extract.asked import NOTHING, Asked, question_of, says_other, shared_with
+from verifiers.extract.asked import NOTHING, Asked, asked_of, question_of, says_other, shared_with
 from verifiers.extract.asked_names import opening_name
 from verifiers.extract.asked_values import follows, is_operand, values_of
 from verifiers.extract.clauses import objection, reports
@@ -35,6 +35,11 @@ _OPENING = lazy_pattern(
 _NAMED = lazy_pattern(  # "Maya is 14. Her brother is 9."
     r"[\s*_]*([A-ZÀ-ÞА-Я][^\W\d_]+)\s(?:is|was|has|had|gets|pays|needs|ist|hat|bekommt|zahlt|a|est|tiene|es|tem|é|ha|è)\s"
 )
+_OTHER = lazy_pattern(
+    r"\s*(?:(?P<his>(?:her|his|their|its|ihre?|seine?|son|sa|su|seu|sua|suo|его|её|ее)\s)|[A-ZÀ-ÞА-Я][^\W\d_]+)",
+    re.IGNORECASE,
+)
+_THERE = lazy_pattern(r"\W*(?:there are|they are|es gibt|il y en a|hay|há|ci sono|всего)\s", re.IGNORECASE)
 _AFTER_OPENING = lazy_pattern(r"[*_$]*+(?:\s[^\W\d_]+){0,3}[*_$]*+[.!。！]?[\s*_$]*+")
 _BOUNDED = lazy_pattern(r"\b(?:at (?:least|most)|mindestens|höchstens|au (?:moins|plus)|al menos|pelo menos|almeno)\b")
 _POINTS_BACK = lazy_pattern(  # "9. That is the number that ran away."
@@ -105,7 +110,14 @@ def _value_alone(text: str, sentences: list[Span], end: int, language: str, prom
     """Returns the value that is all of the first sentence, unless a later one concludes another value."""
     opening = _OPENING.match(text, *sentences[0])
     named = _NAMED.match(text, *sentences[0])
-    opening = named if named is not None and named[1] in question_of(prompt) else opening
+    if named is not None and named[1] in question_of(prompt):
+        other = _OTHER.match(text, *sentences[1])
+        if other is None or not (other["his"] or (other[0].strip() in prompt and other[0].strip() != named[1])):
+            return None  # "Pip is 23. Half of 34 is 17."
+        opening = named
+    asked = asked_of(prompt[-2000:])
+    if _THERE.match(text, *sentences[0]) and not (asked.things or asked.counter):
+        return None  # "There are three such primes: 2, 3 and 5."
     first = [item for item in quantities(text, *sentences[0], language) if not item.article]
     if opening is None or len(first) != 1 or first[0].span[0] != opening.end():
         return None

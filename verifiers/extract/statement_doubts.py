@@ -50,6 +50,8 @@ from verifiers.extract.turns import CORRECTION
 from verifiers.lazy_pattern import lazy_pattern
 
 _ALIKE = 16  # characters by which the lengths of sentences that differ only in their values may differ
+_NAME = lazy_pattern(r"(?<![^\W_])[A-ZÀ-ÞА-Я][a-zà-ÿа-я]{2,}(?![^\W_])")
+_OWNER = lazy_pattern(r"(?<=\s)([A-ZÀ-ÞА-Я][a-zà-ÿа-я]{2,}),?\s$")
 _MATHS = ("formula", "relation")
 _COUNTED_ANSWERS = frozenset({"solu", "answ"})
 _SAID_TO_BE = lazy_pattern(
@@ -98,6 +100,11 @@ def _is_of_another(sentence: Sentence, value: Quantity) -> bool:
         return True
     if counts_another(text, span, value, prompt, wanted):
         return True
+    named = _OWNER.search(text, span[0], value.span[0])
+    if named is not None and named[1] not in wanted.sentence:
+        others = {name for name in _NAME.findall(sentence.part) if name != named[1]}
+        if any(name in wanted.sentence for name in others):
+            return True  # "Hugo has 19 marbles and Lea 12."
     if of_another_subject(sentence.part, wanted.sentence, prompt, sentence.language):
         return True
     if wanted.fraction and _said_of_another(text[value.span[1] : span[1]], wanted):

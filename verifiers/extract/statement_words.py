@@ -369,8 +369,8 @@ SO = Gated(
     re.IGNORECASE,
 )
 REASON = Gated(
-    r"[,(]?\s*\b(?:because|since|as (?=\d)|weil|denn|car|puisque|parce que|porque|ya que|pues|pois|perché|poiché"
-    r"|siccome|omdat|want|eftersom|ty"
+    r"[,(]?\s*\b(?:because|since|as (?=\d)|weil|denn|car|puisque|parce que|porque|ya que|pues(?!,)|pois(?!,)"
+    r"|perché|poiché|siccome|omdat|want|eftersom|ty"
     r"|ponieważ|bo|çünkü|vì|karena|потому что|так как)\b",
     re.IGNORECASE,
 )

@@ -480,6 +480,9 @@ def _clause(text: str, sentence: Span, span: Span, language: str) -> Span:
     starts = [
         match.end() for match in SO.finditer(text, sentence[0], span[0]) if begins_clause(text, sentence[0], match)
     ]
+    if not starts:  # "..., es war also ein Schaltjahr mit 366 Tagen"
+        comma = max(text.rfind(", ", sentence[0], span[0]), text.rfind("; ", sentence[0], span[0]))
+        starts = [comma + 2] if comma >= 0 and SO.search(text, comma + 2, span[0]) else []
     calculation = None if starts else BY_DOING.match(text, sentence[0], span[0])
     starts += [calculation.end()] if calculation else []
     reason = reason_of(text, span[1], sentence[1], language)
