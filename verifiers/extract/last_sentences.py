@@ -212,7 +212,7 @@ def _is_check(part: str, language: str) -> bool:
     """Returns whether a sentence is a check that confirms the answer, without an objection or a new conclusion."""
     if len(part) > 200 or not CHECK.match(part.lstrip(" (*_")) or not any(char.isdigit() for char in part):
         return False
-    part = FITS.sub("", part)
+    part = FITS.sub("", part.replace("i.e. ", ""))
     if SO.search(part) or OPPOSED.search(part) or objection(part, language) or unsure(part):
         return False
     return all(_holds(match) for match in EQUATION.finditer(part))

@@ -155,8 +155,8 @@ POINTS = lazy_pattern(  # such a remark must name its thing
 FITTING = (
     r"(?:(?:it|that|this|everything|all|the (?:check|numbers?|sum))(?: all| both)?(?: (?:checks? out|fits?"
     r"|works?(?: out)?|adds? up|match(?:es)?|agrees?"
-    r"|(?:is|are) (?:consistent|as required|as it should be|correct|right|fine))|['’]s (?:right|correct|consistent"
-    r"|fine))"
+    r"|(?:is|are) (?:consistent|as required|as it should be|correct|right|fine|well|good|in order))"
+    r"|['’]s (?:right|correct|consistent|fine))"
     r"|(?:checks? out|fits?|works?(?: out)?|adds? up|matches)"
     r"|(?:as|just as|exactly as) (?:required|it should(?: be)?|expected|stated|given|wanted)|(?:genau )?(?:wie"
     r"|was) (?:gefordert|verlangt|es sein soll)"

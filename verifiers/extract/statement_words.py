@@ -54,7 +54,7 @@ CHECK = lazy_pattern(
     r"(?:(?:double-|re)?check\w*|verif\w+|proof|probe|kontroll\w*|controle\w*|controll\w*|gegenprobe|überprüf\w+"
     r"|vérif\w+|preuve|comprob\w+"
     r"|prueba|prova|confer\w+|sprawdz\w+|провер\w+|kontrol\w*|sağlama\w*|thử lại|kiểm tra\w*|periksa|pemeriksaan|cek"
-    r"|जाँच|जांच|التحقق|للتحقق|検算|検証|確認|確かめ|验算|驗算|检验|檢驗|검산|확인)",
+    r"|जाँच|जांच|التحقق|للتحقق|検算|検証|確認|確かめ|验算|驗算|检验|檢驗|代入する|代入して|代入检|代入檢|검산|확인)",
     re.IGNORECASE,
 )
 # "Indeed, 12 + 12 + 6 is 30": the sentence only confirms an equation.

@@ -1,16 +1,32 @@
-"""Finds answers in words in texts that announce none: "Yes, they are parallel.", "all real numbers"."""
+"""Finds answers of the gold's kind in texts that announce none: "Yes, they are parallel.", "x is either -4 or 3"."""
 
 from __future__ import annotations
 
+import itertools
+import re
+
 from verifiers.extract import Extraction, after_thinking
+from verifiers.extract.asked_values import is_operand
 from verifiers.extract.claims import claimed
+from verifiers.extract.clauses import opposed, reports, supposes
+from verifiers.extract.conclusions import altered
 from verifiers.extract.last_sentences import closing
+from verifiers.extract.overruling import FORMS
+from verifiers.extract.quantities import quantities
+from verifiers.extract.stated_sentence import values_of_question
+from verifiers.extract.statement_words import SO, UNREAL
 from verifiers.extract.truths import said_truth
 from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.answers import Answer
 from verifiers.mathexpr.clean import clean, trim
 from verifiers.mathexpr.forms import said_first, whole_form
 
+_BARS = lazy_pattern(
+    r"\b(?:avoid|exclud\w*|except|without|differ\w*|between|multiplicity|interval|from|not|never|neither|nor|weder|noch|nem|ani)\b|(?<!\w)ليس\w*",
+    re.IGNORECASE,
+)
+_BRACKET = lazy_pattern(r"[\[(]\s*$")
+_JOINT = lazy_pattern(r"[^\d.!?;\[\]()]{1,60}")  # ", and it can also be", " and Jerry gets"
 _LONGEST_WORDED = 200  # characters; a longer text that begins with "Yes" is not taken as an answer
 MATHS_SIGN = lazy_pattern(r"[\d\\^=<>$]")
 
@@ -22,6 +38,37 @@ def in_words(extraction: Extraction, text: str, prompt: str, gold: Answer, gold_
     if gold.kind == "text" and _may_be_working(text, extraction):
         extraction = _claimed(text, prompt, gold_text) or extraction
     return extraction
+
+
+def listed(text: str, prompt: str, gold: Answer) -> Extraction | None:
+    """Returns the values of the last clause if they are as many as the gold's, or None beside a doubt."""
+    start, count = after_thinking(text), len(gold.items)
+    if start is None or gold.kind not in ("list", "set") or count < 2 or any(form in text for form in FORMS):
+        return None
+    _, sentences, wanted, language = closing(text, start, len(text), prompt)
+    if not sentences:
+        return None
+    begin, end = sentences[-1]
+    part = text[begin:end]
+    if opposed(part, language) or reports(part, wanted) or supposes(part) or UNREAL.search(part) or "?" in part:
+        return None
+    begin = max([begin, *(sign.end() for sign in SO.finditer(text, begin, end)), text.rfind(": ", begin, end) + 1])
+    given = {quantity.key for quantity in values_of_question(prompt[-2000:], language)}
+    found = {
+        quantity.key: quantity for quantity in quantities(text, begin, end, language)
+        if not quantity.article and quantity.key not in given and not is_operand(text, quantity.span, (begin, end))
+    }  # fmt: skip
+    spans = [quantity.span for quantity in found.values()]
+    if len(found) != count or any(quantity.kind == "formula" for quantity in found.values()) or _BARS.search(part):
+        return None
+    if any(altered(text, (begin, end), span) for span in (spans[0], spans[-1])) or _BRACKET.search(
+        text, begin, spans[0][0]
+    ):
+        return None
+    if not all(_JOINT.fullmatch(text, one[1], other[0]) for one, other in itertools.pairwise(spans)):
+        return None
+    said = ", ".join(quantity.said or text[slice(*quantity.span)] for quantity in found.values())
+    return Extraction((spans[0][0], spans[-1][1]), "statement", said=said)
 
 
 def _may_say_truth(text: str, extraction: Extraction) -> bool:

@@ -34,7 +34,7 @@ from verifiers.extract.wordings import NO_SOLUTION_SAID
 from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.answer_doubts import as_gold_is_written, doubt_of
 from verifiers.mathexpr.answers import type_name
-from verifiers.mathexpr.answers_in_words import MATHS_SIGN, in_words
+from verifiers.mathexpr.answers_in_words import MATHS_SIGN, in_words, listed
 from verifiers.mathexpr.compare import Policy, compared
 from verifiers.mathexpr.decimal_commas import in_points
 from verifiers.mathexpr.echo import restates
@@ -162,16 +162,20 @@ class MathVerifier:
             other = self._judge(problem, gold, plain, explanation) if plain != text else verdict
             verdict = other if other.score == 1.0 else verdict
         if verdict.score != 1.0 and not self.strict:
-            verdict = self._opening(problem, gold, without_remarks(text), explanation) or verdict
+            verdict = self._other_form(problem, gold, without_remarks(text), explanation) or verdict
         return replace(verdict, span=original(verdict.span, cuts)) if cuts and verdict.span is not None else verdict
 
-    def _opening(self, problem: Problem, gold: Gold, text: str, explanation: Explanation | None) -> Verdict | None:
-        """Returns the verdict on an answer that is the first clause of the text, if it is right, or None."""
+    def _other_form(self, problem: Problem, gold: Gold, text: str, explanation: Explanation | None) -> Verdict | None:
+        """Returns the verdict on an answer that is the first clause or a list in the last, if it is right, or None."""
         start = after_thinking(text)
         if start is None or not problem.prompt or any(form in text for form in FORMS):
             return None
         first = stated_first(text, start, len(text), problem.prompt)
         verdict = None if first is None else self._judge(problem, gold, first[1], explanation, first[0])
+        if verdict is not None and verdict.score == 1.0:
+            return verdict
+        values = listed(text, problem.prompt, gold.answer)
+        verdict = None if values is None else self._judge(problem, gold, text, explanation, values)
         return verdict if verdict is not None and verdict.score == 1.0 else None
 
     def _judge(
