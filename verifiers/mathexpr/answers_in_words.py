@@ -25,6 +25,11 @@ _BARS = lazy_pattern(
     r"\b(?:avoid|exclud\w*|except|without|differ\w*|between|multiplicity|interval|from|not|never|neither|nor|weder|noch|nem|ani)\b|(?<!\w)ليس\w*",
     re.IGNORECASE,
 )
+_NO_OTHER = lazy_pattern(  # "and nothing else works"
+    r"\b(?:nothing else|no other|sonst (?:nichts|keine\w*)|rien d['’]autre|aucune? autre|nada más|ning[uú]n\w* otr[oa]"
+    r"|nenhum\w* outr[oa]|nada mais|nessun\w* altr[oa]|niets anders|inget annat|nic innego)\b[^.!?]*|других[^.!?]*нет",
+    re.IGNORECASE,
+)
 _BRACKET = lazy_pattern(r"[\[(]\s*$")
 _JOINT = lazy_pattern(r"[^\d.!?;\[\]()]{1,60}")  # ", and it can also be", " and Jerry gets"
 _LONGEST_WORDED = 200  # characters; a longer text that begins with "Yes" is not taken as an answer
@@ -49,7 +54,7 @@ def listed(text: str, prompt: str, gold: Answer) -> Extraction | None:
     if not sentences:
         return None
     begin, end = sentences[-1]
-    part = text[begin:end]
+    part = _NO_OTHER.sub(" ", text[begin:end])
     if opposed(part, language) or reports(part, wanted) or supposes(part) or UNREAL.search(part) or "?" in part:
         return None
     begin = max([begin, *(sign.end() for sign in SO.finditer(text, begin, end)), text.rfind(": ", begin, end) + 1])
