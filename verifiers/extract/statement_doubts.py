@@ -51,6 +51,18 @@ from verifiers.lazy_pattern import lazy_pattern
 
 _ALIKE = 16  # characters by which the lengths of sentences that differ only in their values may differ
 _NAME = lazy_pattern(r"(?<![^\W_])[A-ZÀ-ÞА-Я][a-zà-ÿа-я]{2,}(?![^\W_])")
+_SEVERAL = lazy_pattern(  # "An angle has 90 degrees, two of them make 180."
+    r"(?<![^\W_])(\d{1,2}|two|three|four|zwei|drei|vier|deux|trois|dos|tres|dois|três|due|tre|twee|drie|två|dwa|trzy)\s"
+    r"(?:of (?:them|these|those)|davon|d['’]entre (?:eux|elles)|de (?:ellos|ellas|eles|elas)|di ess[ie]|daarvan"
+    r"|z nich)\s(?:make|give|are|ergeben|sind|machen|font|donnent|son|hacen|dan|são|dão|sono|fanno|danno|zijn|geven"
+    r"|to|dają)\b",
+    re.IGNORECASE,
+)
+_SAME_AS = lazy_pattern(
+    r"(?:\s[^\W\d_]+)?\s(?:is|are|ist|sind|est|es|é|è)\s(?:the same as|equal to|equivalent to|das ?selbe wie"
+    r"|genauso viel wie|gleich|la même chose que|égal à|lo mismo que|igual a|o mesmo que|lo stesso che|uguale a)\b",
+    re.IGNORECASE,
+)
 _OWNER = lazy_pattern(r"(?<=\s)([A-ZÀ-ÞА-Я][a-zà-ÿа-я]{2,}),?\s$")
 _MATHS = ("formula", "relation")
 _COUNTED_ANSWERS = frozenset({"solu", "answ"})
@@ -99,6 +111,10 @@ def _is_of_another(sentence: Sentence, value: Quantity) -> bool:
     if another_is_asked(text, span, value, sentence.inside, sentence.asked, prompt[-ASKED:], wanted):
         return True
     if counts_another(text, span, value, prompt, wanted):
+        return True
+    own = text[slice(*said_of(text, span, value))]
+    several = _SEVERAL.search(own)
+    if several and several[1].lower() not in prompt.lower() and not shared_with(wanted.sentence, own):
         return True
     named = _OWNER.search(text, span[0], value.span[0])
     if named is not None and named[1] not in wanted.sentence:
@@ -154,6 +170,8 @@ def _unconcluded(sentence: Sentence, value: Quantity, clause: Span) -> Extractio
     text, part, wanted = sentence.text, sentence.part, sentence.wanted
     led, after = text[clause[0] : value.span[0]], text[value.span[1] : sentence.span[1]]
     given = value.key in {quantity.key for quantity in sentence.asked}
+    if given and _SAME_AS.match(after):
+        return NO_ANSWER  # "2.4 metres is the same as 24 centimetres."
     if given and not (
         sentence.contrasted
         or sentence.reasoned

@@ -8,7 +8,7 @@ import re
 from verifiers.extract import Extraction, after_thinking
 from verifiers.extract.asked_values import is_operand
 from verifiers.extract.claims import claimed
-from verifiers.extract.clauses import opposed, reports, supposes
+from verifiers.extract.clauses import begins_clause, opposed, reports, supposes
 from verifiers.extract.conclusions import altered
 from verifiers.extract.last_sentences import closing
 from verifiers.extract.overruling import FORMS
@@ -57,7 +57,8 @@ def listed(text: str, prompt: str, gold: Answer) -> Extraction | None:
     part = _NO_OTHER.sub(" ", text[begin:end])
     if opposed(part, language) or reports(part, wanted) or supposes(part) or UNREAL.search(part) or "?" in part:
         return None
-    begin = max([begin, *(sign.end() for sign in SO.finditer(text, begin, end)), text.rfind(": ", begin, end) + 1])
+    starts = [sign.end() for sign in SO.finditer(text, begin, end) if begins_clause(text, begin, sign)]
+    begin = max([begin, *starts, text.rfind(": ", begin, end) + 1])
     given = {quantity.key for quantity in values_of_question(prompt[-2000:], language)}
     found = {
         quantity.key: quantity for quantity in quantities(text, begin, end, language)
