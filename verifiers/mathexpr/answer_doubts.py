@@ -23,6 +23,8 @@ _PREFIXED = lazy_pattern(  # "0xFF"
     r"[\s$]*(?:\\(?:texttt|mathtt|text|mathrm)\s*\{\s*)?0([xXbBoO])([0-9A-Fa-f]{1,60})[\s$}]*"
 )
 _PREFIXES = {"x": 16, "b": 2, "o": 8}
+_OPENING_ANGLES = ("⟨", "〈", "\\langle")
+_ANGLED = lazy_pattern(r"[⟨⟩〈〉]|\\[lr]angle(?![A-Za-z])")
 _UNITS = lazy_pattern(r"[€£₽₺%$]|[^\W\d_]{2,8}|\s")
 _AMOUNT = r"[$€£]?\d{1,9}(?:[.,]\d{1,2})?\s?(?:[€£₽₺%]|[^\W\d_]{2,8})?"
 _TOTAL = lazy_pattern(rf"\s*({_AMOUNT}(?:\s?[-+−–*·×/:÷]\s?{_AMOUNT}){{1,6}})\s?=\s*({_AMOUNT})")
@@ -49,6 +51,8 @@ def as_gold_is_written(answer: str, gold: Gold) -> str:
     point = _NAMED_POINT.fullmatch(answer) if gold.answer.kind in ("tuple", "list") else None
     answer = f"({point[1]}, {point[2]})" if point else answer
     answer = _total(answer) or answer
+    if gold.answer.kind == "region":  # "⟨3; +∞)" in Polish and Czech
+        answer = _ANGLED.sub(lambda match: "[" if match[0] in _OPENING_ANGLES else "]", answer)
     prefixed = _PREFIXED.fullmatch(answer) if gold.answer.node is not None and gold.answer.node.op == "base" else None
     answer = f"{prefixed[2].upper()}_{{{_PREFIXES[prefixed[1].lower()]}}}" if prefixed else answer
     ratio = RATIO_IN_WORDS.fullmatch(plain_words(answer.replace("$", ""))) if _RATIO.fullmatch(gold.text) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -20,7 +21,19 @@ from verifiers.mathexpr.families import same_families
 from verifiers.mathexpr.ladder import equal, numeric_gap
 from verifiers.mathexpr.limits import Budget
 from verifiers.mathexpr.naming import aligned, captured, is_added_constant, names_clash
-from verifiers.mathexpr.nodes import PI, Node, digest, has_op, number, substitute, symbol, symbols, unevaluated, walk
+from verifiers.mathexpr.nodes import (
+    PI,
+    Node,
+    digest,
+    has_op,
+    number,
+    rename,
+    substitute,
+    symbol,
+    symbols,
+    unevaluated,
+    walk,
+)
 from verifiers.mathexpr.normal import normal
 from verifiers.mathexpr.ordering import asks_to_order
 from verifiers.mathexpr.reading import read
@@ -81,8 +94,9 @@ def compared(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
     if names_clash(gold, answer):
         return "different"
     reason = _by_kind(gold, answer, policy, budget)
-    if reason == "different" and gold.kind == answer.kind == "scalar" and _integrated(gold, answer, budget):
-        reason = "equal"
+    if reason == "different" and gold.kind == answer.kind == "scalar":
+        same = _integrated(gold, answer, budget) or _with_constants(gold, given, policy, budget)
+        reason = "equal" if same else reason
     if reason != "equal" and gold.bound and given.bound and same_families(gold, given):
         reason = "equal" if budget.decided("integers", True) else reason
     return "different" if reason == "equal" and clash else reason
@@ -105,6 +119,30 @@ def _integrated(gold: Answer, answer: Answer, budget: Budget) -> bool:
         return Node("add", (node, Node("neg", (substitute(node, {name: origin}),))))
 
     return any(equal(from_origin(gold.node, at), from_origin(answer.node, at), budget) for at in _ORIGINS)
+
+
+_CONSTANT = lazy_pattern(r"[A-HK]|[CcAaBbKk]_\{?\d\}?|c_?\d")
+_GENERAL = lazy_pattern(
+    r"general solution|allgemeine\w* lösung|solution générale|soluci[oó]n general|solução geral|soluzione generale"
+    r"|общее решение|通解|一般解|일반해|rozwiązanie ogólne|general(?:ly)? solve",
+    re.IGNORECASE,
+)
+
+
+def _with_constants(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> bool:
+    """Returns whether both are general solutions that differ in the names of two or three arbitrary constants."""
+    assert gold.node is not None
+    assert answer.node is not None
+    ours, theirs = (
+        sorted(name for name in symbols(node) if _CONSTANT.fullmatch(name)) for node in (gold.node, answer.node)
+    )
+    rest = symbols(gold.node) - set(ours), symbols(answer.node) - set(theirs)
+    if not 1 < len(ours) == len(theirs) < 4 or rest[0] != rest[1] or not _GENERAL.search(policy.prompt):
+        return False
+    return any(
+        equal(gold.node, rename(answer.node, dict(zip(theirs, names, strict=True))), budget)
+        for names in itertools.permutations(ours)
+    )
 
 
 def _by_kind(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
@@ -289,7 +327,7 @@ def _as_quantities(gold: Answer, answer: Answer, policy: Policy) -> tuple[Answer
         return gold, _quantity(answer)
     if given and not wanted:
         return _quantity(gold), answer
-    if gold.node is not None and gold.node.op in ("num", "dec"):
+    if gold.node is not None and not symbols(gold.node):
         quantity = _quantity(answer)
         if quantity is not answer and policy.prompt and quantity.unit in asked_units(policy.prompt):
             return gold, quantity  # "30g"
@@ -317,9 +355,9 @@ _LETTER_M = lazy_pattern(
 
 def _quantity(answer: Answer, of: str = "") -> Answer:
     node = answer.node
-    if node is None or node.op != "mul" or len(node.args) != 2 or node.args[0].op not in ("num", "dec"):
+    if node is None or node.op != "mul" or any(map(symbols, node.args[:-1])):
         return answer
-    letter, power = node.args[1], 1
+    letter, power = node.args[-1], 1
     if letter.op == "pow" and letter.args[0].op == "sym" and letter.args[1].op == "num":
         letter, power = letter.args[0], int(letter.args[1].value)
     unit = lookup(letter.value) if letter.op == "sym" and letter.value in AMBIGUOUS else None
@@ -327,7 +365,8 @@ def _quantity(answer: Answer, of: str = "") -> Answer:
         return answer
     for _ in range(power - 1):
         unit = unit.times(lookup(letter.value) or unit)
-    return changed(answer, node=node.args[0], unit=unit)
+    value = node.args[0] if len(node.args) == 2 else Node("mul", node.args[:-1])
+    return changed(answer, node=value, unit=unit)
 
 
 def _labels_clash(gold: Answer, answer: Answer) -> bool:

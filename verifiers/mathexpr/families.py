@@ -26,7 +26,7 @@ def same_families(gold: Answer, answer: Answer) -> bool:
     """
     sides = []
     for side in (gold, answer):
-        items = side.items if side.kind in ("list", "set") else (side,)
+        items = side.items if side.kind in ("list", "set", "tuple") else (side,)
         index = _index(side)
         progressions = [_progressions(item, index) for item in items] if index else []
         if not all(progressions) or not progressions:

@@ -79,6 +79,7 @@ def _starts_unit(tokens: list[Token], index: int) -> bool:
             len(token.value) > 3
             or not token.value.isascii()
             or (known and before.kind in ("num", "op", "sym") and (token.spaced or before.kind == "num"))
+            or (known and before.value == "pi")
         )
     if token.kind == "other":
         return token.value in "¢°"

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.answers import Answer
 from verifiers.mathexpr.clean import clean
-from verifiers.mathexpr.forms import text_words
+from verifiers.mathexpr.forms import plain_words, text_words
 from verifiers.mathexpr.weekdays import weekday, without_copula
+
+_ENDLESS = lazy_pattern(
+    r"(?:there (?:are|is) )?(?:infinitely many|(?:an )?infinite(?: number)?|infinite amount|infinity"
+    r"|unendlich(?: viele)?|une infinité|infinit[oa]s|infinite|infiniti|oneindig veel|oändligt många|uendeligt mange"
+    r"|nekonečně mnoho|nieskończenie wiele|sonsuz(?: sayıda| çoklukta)?|vô số|tak (?:ter)?hingga(?: banyak)?"
+    r"|бесконечно много|безліч|нескінченно багато|无穷多|无数|無数|無限|무수히 많(?:다|습니다)?|무한히 많(?:다|습니다)?"
+    r"|عدد لا نهائي|अनंत)[ 个個組组]*(?: of)?"
+    r"(?:\s?(?:(?:many )?solutions?|lösungen|solucion(?:es)?|soluções|soluzioni|oplossingen|řešení"
+    r"|rozwiązań|решений|розв'язків|解|çözüm|nghiệm|solusi|lösningar))?(?: exists?)?"
+)
 
 
 def same_words(gold: Answer, text: str, gold_text: str = "") -> bool:
     """Returns whether the words are the gold's, or the one name or adjective that a gold sentence states."""
+    if (
+        gold.kind == "text"
+        and _ENDLESS.fullmatch(" ".join(gold.words))
+        and _ENDLESS.fullmatch(plain_words(text).lower())
+    ):
+        return True
     words = text_words(clean(text))
     wanted = gold.words if gold.kind == "text" else text_words(clean(gold_text)) if gold_text else ()
     if not wanted or not words:
