@@ -56,7 +56,7 @@ _LISTS = lazy_pattern(r"\d{1,9}\.")
 
 
 _APART = lazy_pattern(  # "Friday, because ...", "36 — ten percent is ...", "twelve of them: four around ..."
-    r"(?<=[\w)%*])(?:\s?[:：](?!\d)|\s?—|\s–|\s-(?=\s)|[;；]|(?<=\s[A-J])\.(?=\s)"
+    r"(?<=[\w)%*])(?:\s?[:：](?!\d)|\s?—|\s[–-](?=\s\D)|[;；]|(?<=\s[A-J])\.(?=\s)"
     r"|,?\s(?:because|since|weil|parce que|porque|ya que|perché|poiché|omdat|eftersom|ponieważ|так как"
     r"|потому что)(?=\s)"
     r"|,(?=\s(?:as(?! the)|denn|da|car|puisque|pues|pois|want|bo|ведь|with|avec|mit|con|com|met|med)\s))"
@@ -129,11 +129,8 @@ def _value_alone(text: str, sentences: list[Span], end: int, language: str, prom
     begin = sentences[1][0]
     concluded = [sign.end() for sign in SO.finditer(text, begin, end) if "that is" not in sign[0]]  # "half of that is"
     concluded += [match.end() for match in _EQUALS.finditer(text, begin, end)]
-    for at in concluded:
-        later = [item for item in quantities(text, at, end, language) if not item.article]
-        if later and later[-1].key not in known:
-            return None  # "12. Each box holds 4, so there are 48 eggs."
-    return first[0]
+    later = [item for item in quantities(text, max(concluded, default=end), end, language) if not item.article]
+    return None if later and later[0].key not in known else first[0]  # "12. Each box holds 4, so there are 48 eggs."
 
 
 def opening_answer(
