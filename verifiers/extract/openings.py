@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from verifiers.extract.asked import NOTHING, Asked, asked_of, question_of, says_other, shared_with
+from verifiers.extract.asked import Asked, asked_of, question_of, says_other, shared_with
 from verifiers.extract.asked_names import opening_name
-from verifiers.extract.asked_values import follows, is_operand, values_of
+from verifiers.extract.asked_values import follows
 from verifiers.extract.clauses import objection, reports
 from verifiers.extract.conclusions import unsure
 from verifiers.extract.denials import denied_after
@@ -41,7 +41,6 @@ _OTHER = lazy_pattern(
 )
 _THERE = lazy_pattern(r"\W*(?:there are|they are|es gibt|il y en a|hay|há|ci sono|всего)\s", re.IGNORECASE)
 _AFTER_OPENING = lazy_pattern(r"[*_$]*+(?:\s[^\W\d_]+){0,3}[*_$]*+[.!。！]?[\s*_$]*+")
-_BOUNDED = lazy_pattern(r"\b(?:at (?:least|most)|mindestens|höchstens|au (?:moins|plus)|al menos|pelo menos|almeno)\b")
 _POINTS_BACK = lazy_pattern(  # "9. That is the number that ran away."
     r"\W*+(?:this|that|it|das|dies|c['’]|ce|cela|eso|esto|es|isso|isto|é|questo|ciò|è|dat|dit|det|to|это)(?![^\W\d_])|这"
     r"|那|これ|それ",
@@ -131,39 +130,6 @@ def _value_alone(text: str, sentences: list[Span], end: int, language: str, prom
     concluded += [match.end() for match in _EQUALS.finditer(text, begin, end)]
     later = [item for item in quantities(text, max(concluded, default=end), end, language) if not item.article]
     return None if later and later[0].key not in known else first[0]  # "12. Each box holds 4, so there are 48 eggs."
-
-
-def opening_answer(
-    text: str, sentences: list[Span], language: str, asked: Sequence[Quantity], prompt: str
-) -> Extraction | None:
-    """Returns the value or name that is the first sentence if the others explain it without another new value."""
-    if not 1 < len(sentences) <= MOST_EXPLAINING:
-        return None
-    rest = text[sentences[1][0] : sentences[-1][1]]
-    if CORRECTION.search(rest) or FRAMES.search(rest) or "?" in rest or SO.search(rest) or _POINTS_BACK.match(rest):
-        return None
-    bare = _BOUNDED.sub(" ", rest)
-    if OPPOSED.search(bare) or objection(bare, language) or unsure(bare) or reports(bare, NOTHING):
-        return None
-    name = opening_name(text, sentences[0], prompt)
-    if name is not None:
-        return Extraction(name, "statement")
-    opening = _OPENING.match(text, *sentences[0])
-    first = [item for item in quantities(text, *sentences[0], language) if not item.article]
-    if opening is None or len(first) != 1 or first[0].span[0] != opening.end():
-        return None
-    alone = text[slice(*sentences[0])].strip()
-    if not _AFTER_OPENING.fullmatch(text, first[0].span[1], sentences[0][1]) or _LISTS.fullmatch(alone):
-        return None
-    known = {quantity.key for quantity in (*asked, *first)}
-    later = quantities(text, sentences[1][0], sentences[-1][1], language)
-    numbers = values_of([*asked, *first], first[0])
-    if all(
-        item.article or item.key in known or follows(item.value, numbers) or is_operand(text, item.span, sentences[-1])
-        for item in later
-    ):
-        return Extraction(first[0].span, "statement", said=first[0].said)
-    return None
 
 
 _THEREFORE = lazy_pattern(

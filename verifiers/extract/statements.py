@@ -26,7 +26,7 @@ from verifiers.extract.contrasts import contrast, explains
 from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.last_sentences import closing
 from verifiers.extract.named_values import named_values, values_of_one_name
-from verifiers.extract.openings import answered_first, opening_answer
+from verifiers.extract.openings import answered_first
 from verifiers.extract.operands import result_of
 from verifiers.extract.quantities import quantities
 from verifiers.extract.scaled import in_units_of
@@ -152,9 +152,6 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
         pair = pair or values_of_one_name(text, sentences[-1], language)
         if pair is not None:
             return pair
-        opening = opening_answer(text, sentences, language, asked, prompt)
-        if opening is not None:
-            return opening
         if answered_first(text, sentences, language, wanted, asked):
             del sentences[1:]
     found = _last_stated(text, sentences, (low, end), prompt, wanted, language, contrasts=contrasts)
