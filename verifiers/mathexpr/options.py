@@ -82,10 +82,10 @@ def other_of_two(prompt: str, gold: str, text: str) -> bool:
 
     A decimal gold accepts what rounds to it, but not where the question asks to choose between both.
     """
-    ours, theirs = gold.strip(" $"), text.strip(" $.*")
+    ours, theirs = (side.strip(" $.*").replace(",", ".") for side in (gold, text))
     if ours == theirs or not (_GIVEN.fullmatch(ours) and _GIVEN.fullmatch(theirs)):
         return False
-    given = set(_GIVEN.findall(prompt[-2000:].replace("\\frac{", "").replace("}{", "/")))
-    if not {ours, theirs} <= given:
+    given = _GIVEN.findall(prompt[-2000:].replace("\\frac{", "").replace("}{", "/"))
+    if not {ours, theirs} <= {number.replace(",", ".") for number in given}:
         return False
-    return Fraction(ours.replace(",", ".")) != Fraction(theirs.replace(",", "."))
+    return Fraction(ours) != Fraction(theirs)
