@@ -95,9 +95,9 @@ def test_an_audit_ends_whatever_hangs(shorter):
 
 def test_what_there_was_no_time_for_is_a_finding():
     report = audit("audited_for_tests:slow", [PROBLEM], workers=1, sizes=SIZES, limit_s=2.0, maths=False)
-    (first, *_) = [finding for finding in report.findings if finding.family == "time"]
-    assert "the audit's limit of 2 s ended" in first.detail
-    assert first.text
+    untried = [finding for finding in report.findings if finding.family == "time"]
+    assert all("the audit's limit of 2 s ended" in finding.detail for finding in untried)
+    assert any(finding.text for finding in untried)  # a loaded machine also leaves out the empty completions
     assert not report.passed
 
 
