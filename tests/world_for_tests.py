@@ -31,6 +31,7 @@ from r1lite.model.policy import Policy
 from r1lite.preference import training
 from r1lite.run.run_dir import RunDir
 from r1lite.stages import distill, dpo, reward_model, sft
+from r1lite.training import setup
 from r1lite.training.loading import load_model
 
 
@@ -84,6 +85,17 @@ def raises():
 
 def killed():
     in_step_2(lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def killed_while_loading():
+    """The main rank, as soon as it has written the run's files; the other one is still loading."""
+
+    def end_or_wait(*_, **__):
+        if os.environ["RANK"] == "0":
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(1e6)
+
+    setup._show = end_or_wait
 
 
 def stopped():

@@ -161,7 +161,11 @@ def _told(error: BaseException, pulse: Pulse, here: RankInfo) -> int:
         text, code = f"{type(error).__name__}: {error}", 1
     where = f"rank {here.rank}, in {pulse.doing()}: "
     alike = pulse.failed(text)
-    if not isinstance(error, Interrupted) and (here.rank == 0 or not alike):
+    if isinstance(error, Interrupted):
+        # A launcher sends SIGTERM to the other ranks when one was killed.
+        if not alike and (lost := pulse.gone()) is not None:
+            print(f"error: {lost}; rank {here.rank} was in {pulse.doing()}", file=sys.stderr, flush=True)
+    elif here.rank == 0 or not alike:
         for line in (text if alike else where + text).splitlines():
             print(f"error: {line}", file=sys.stderr, flush=True)
     if alike:

@@ -106,6 +106,17 @@ class Pulse:
         except RuntimeError:  # the store is gone, and the launcher with it
             pass
 
+    def gone(self) -> str | None:
+        """Says which other rank on this machine has ended without a report; None if none has, or if another rank is to
+        report it."""
+        with contextlib.suppress(RuntimeError):  # the store is gone, so nothing is known
+            silent = [rank for rank in range(self.size) if not self._store.check([f"failed/{rank}"])]
+            for rank in silent:
+                if rank != self.rank and _is_dead(sign := self._sign(rank)):
+                    speaks = self.rank == (1 if rank == 0 else 0)
+                    return _silence(rank, sign, 0.0, gone=True) if speaks else None
+        return None
+
     def tell(self, message: str) -> bool:
         """Tells the others why this process is about to end. Returns False if another rank was first."""
         try:

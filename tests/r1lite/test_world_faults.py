@@ -66,6 +66,14 @@ def test_a_killed_rank_and_resume(ended, goes_on):
     goes_on(out)
 
 
+def test_a_rank_that_is_killed_while_the_other_one_loads(ended):
+    printed, _ = ended("killed_while_loading", [0, 1])
+    (error,) = errors(printed)
+    assert error.startswith("error: rank 0 is lost (process ")
+    assert "as if killed, last in " in error
+    assert error.endswith("; rank 1 was in loading")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, pytest.param(1, marks=pytest.mark.exhaustive)])
 def test_a_stopped_rank(rank, ended):
