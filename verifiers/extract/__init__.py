@@ -66,7 +66,7 @@ _UNCERTAIN = lazy_pattern(
 )
 # "Q: A farmer has 12 cows ..."
 _NEXT_QUESTION = lazy_pattern(
-    r"\n\s*[*#]{0,3}\s?(?:Q|Question|Problem|Exercise|Human|User|Instruction|Frage|Aufgabe|Pregunta|Problema|Domanda"
+    r"\n\s*[*#]{0,3}\s?(?:(?:Next|Another|Second|New) (?:question|problem|exercise|task|one)|Q|Question|Problem|Exercise|Human|User|Instruction|Frage|Aufgabe|Pregunta|Problema|Domanda"
     r"|Pergunta|Вопрос|Задача|问题|問題)(?:[*]{0,2}\s?[:：]|\s\d{1,3}[*]{0,2}\s?[.:：])"
 )
 _RELATES = lazy_pattern("[=<>≤≥]")

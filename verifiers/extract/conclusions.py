@@ -317,12 +317,18 @@ def altered(
     return bool(
         (_leads_on(before[-_ARGUMENTS:]) and not (by_percent or placed or (named and _WITH.search(before))))
         or _BOUND.search(before[-40:])
-        or (not named and (_NOT_THE_VALUE.match(after) or _SCALED.match(after)))
+        or (not (named or _to_do(after, question)) and (_NOT_THE_VALUE.match(after) or _SCALED.match(after)))
         or _is_transformed(before, question)
         or denied_after(text, span[1], sentence[1])
         or hangs_on(text, span[1], sentence[1])
         or _OF_THE_QUESTION.search(after)
     )
+
+
+def _to_do(after: str, question: str) -> bool:
+    """Returns whether the value is followed by what the question speaks of ("It costs $400 to fence the garden.")."""
+    verb = _INFINITIVE.match(after)
+    return verb is not None and verb[1].lower() in question.lower()
 
 
 def _is_transformed(before: str, question: str) -> bool:
@@ -384,6 +390,7 @@ def stands_as_value(text: str, sentence: Span, span: Span, *, evidence: bool) ->
     return True
 
 
+_INFINITIVE = lazy_pattern(r"\s?to ([a-z]{3,})\b", re.IGNORECASE)
 # Words that say that a function of the value is given.
 _TRANSFORMED = lazy_pattern(
     r"^\W*(?:(?:so|therefore|thus|hence|then|and|also|donc|luego|quindi|portanto|somit)\b,?\s+)?"

@@ -63,6 +63,7 @@ ROOT = lazy_pattern(  # "2√3", "36π", "4π/3"
     r"(?:√(?:\d{1,9}|\([\d+−/-]{1,20}\))|(?:(?<=\d)\s?π|π(?=\s?/))(?:\s?/\s?\d{1,9})?)"
     r"(?![A-Za-z0-9_^/(²³])(?!\s?[-+−·×*]\s?[\w(√])"
 )
+_NUMBERS = lazy_pattern(r"\d+")
 _IN_WORDS = lazy_pattern(r" power| root | or minus | over | squared| cubed|\ba dozen", re.IGNORECASE)
 _PRONOUN_BEFORE = lazy_pattern(r"\b(?:the|this|that|which|each|every|another|any)(?: [a-z]+)? $", re.IGNORECASE)
 _CLOCK = lazy_pattern(
@@ -167,8 +168,9 @@ def _in_digits(match: re.Match[str]) -> Quantity:
         value = Fraction(plain) if plain.isdecimal() else None
         if kind == "time" and plain[-1].isdigit():
             end, half = half_of_day(match.string, match.end())
-            if half and int(plain.partition(":")[0]) < 13:
-                said = plain + half
+            clock = ":".join(_NUMBERS.findall(plain))  # "2 h 05", "9 Uhr 30"
+            if half and int(clock.partition(":")[0]) < 13:
+                said = clock + half
                 return Quantity((match.start(), end), kind, None, said, said)
         return Quantity(
             (match.start(), match.start() + len(whole)),

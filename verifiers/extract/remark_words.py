@@ -47,7 +47,8 @@ SHOWING = lazy_pattern(
 )
 # If an offer contains one of these words, it doubts the answer and is kept.
 DOUBTS = lazy_pattern(
-    r"answer|instead|correct|right|wrong|\bsure\b|change|rather|really|actually|true|trust|\bcheck|mistake"
+    r"answer|instead|correct|right|wrong|\bsure\b|change|rather|really|actually|true|trust|\bcheck|mistake|slip|error"
+    r"|typo|fehler|erreur|\berror\b|\berro\b|errore|ошибк|错误|間違"
     r"|different|antwort|richtig"
     r"|falsch|réponse|juste|respuesta|resposta|risposta|ответ|верн|правильн|答案|答え|正し|正确|错|정답|맞|الجواب"
     r"|الإجابة|cevap|doğru|đáp"
@@ -152,6 +153,11 @@ POINTS = lazy_pattern(  # such a remark must name its thing
     r"|这|那|它|これ|それ|그|이것|هذا|ذلك|यह)",
     re.IGNORECASE,
 )
+SPEAKS = lazy_pattern(
+    r"\b(?:i|we|ich|wir|je|on|yo|eu|io|ik|jag|я|мы|error|slip|oops|no)\b|我|私|僕|저|not |\bpero\b|\bbut\b|\baber\b|\bmais\b"
+    r"|\bmas\b|\bma\b|\bно\b",
+    re.IGNORECASE,
+)
 FITTING = (
     r"(?:(?:it|that|this|everything|all|the (?:check|numbers?|sum))(?: all| both)?(?: (?:checks? out|fits?"
     r"|works?(?: out)?|adds? up|match(?:es)?|agrees?"
@@ -202,9 +208,22 @@ OTHERWISE = lazy_pattern(
     r"|asked|wanted"
     r"|instead|hätten?|wären?|würden?|gefragt|était|étaient|avait|avaient|voulait|fueran?|fuese|hubiera|preguntaran?"
     r"|quisiera"
-    r"|fossem?|fosse|houvesse|avesse|chiedesse|gdyby|zou|zouden|vore|hade|бы|olsaydı|sorsaydı)\b)[^.!?=]{0,200}"
+    r"|fossem?|fosse|houvesse|avesse|chiedesse|gdyby|zou|zouden|vore|hade|бы|olsaydı|sorsaydı)\b"
+    r"|(?:without|ohne|sans|sin|sem|senza|без|bez|zonder|utan)\s)[^.!?=]{0,200}"
     + WOULD
     + r"|如果[^。！？=]{0,80}就)[^=]*",
+    re.IGNORECASE,
+)
+# "By the way, the mean is 5.1.": the sentence names something beside the answer.
+BY_THE_WAY = lazy_pattern(
+    r"[\s*_(-]*+(?:(?:and|und|et|y|e|а)\s)?(?:(?:by the way|incidentally|(?:for|in|by) comparison|as an aside|fun fact"
+    r"|side ?note|(?:just )?for (?:reference|fun)|übrigens|nebenbei(?: bemerkt)?|zum vergleich|au passage"
+    r"|à titre (?:de comparaison|indicatif|d['’]information)|pour (?:info|information|comparaison|comparer)"
+    r"|por cierto|como curiosidad|a modo de (?:comparación|curiosidad)|para (?:que te hagas una idea|comparar)"
+    r"|a propósito|por curiosidade|a título de (?:comparação|curiosidade)|per inciso|tra parentesi"
+    r"|per (?:curiosità|confronto)|a proposito|кстати|между прочим|для сравнения|trouwens|ter vergelijking"
+    r"|förresten|som jämförelse|nawiasem mówiąc|dla porównania)(?![^\W\d_])|顺便(?:说|提)?(?:一下|一句|一提)?|作为对比"
+    r"|ちなみに|参考まで[にで]|참고로)[\s,:，、：]*",
     re.IGNORECASE,
 )
 IS_TO = lazy_pattern(  # "A common mistake is to subtract"

@@ -9,6 +9,7 @@ from verifiers.extract.asked import shared_with
 from verifiers.extract.remark_words import (
     AGREES,
     ASIDE,
+    BY_THE_WAY,
     CALLED_RIGHT,
     CALLED_WRONG,
     CHECKS,
@@ -36,6 +37,7 @@ from verifiers.extract.remark_words import (
     REPORTS_VALUE,
     ROUNDED,
     SHOWING,
+    SPEAKS,
     STATES,
     TURNS,
     WARNING,
@@ -120,8 +122,13 @@ def _before_remark(text: str, stop: int) -> int | None:
         return begin
     if ONLY_THEN.match(text, begin, stop) and not _names_value_before(text, begin, stop):
         return begin
-    if OTHERWISE.fullmatch(text, begin, stop) and _of_other_values(text, begin, stop):
-        return begin
+    if OTHERWISE.fullmatch(text, begin, stop):
+        unreal = text[:begin] + text[begin:stop].replace(" instead", "")
+        if _of_other_values(unreal, begin, len(unreal)):
+            return begin
+    aside = BY_THE_WAY.match(text, begin, stop)
+    if aside and not POINTS.match(text, aside.end(), stop) and _of_other_values(text, begin, stop):
+        return None if SPEAKS.search(text, aside.end(), stop) else begin
     if WARNING.match(text, begin, stop) and _of_other_values(text, begin, stop, unnamed=True):
         return begin
     if _denies_another(text, begin, stop):

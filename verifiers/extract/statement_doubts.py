@@ -58,6 +58,8 @@ _SEVERAL = lazy_pattern(  # "An angle has 90 degrees, two of them make 180."
     r"|to|dają)\b",
     re.IGNORECASE,
 )
+_ASKS_FACTOR = lazy_pattern(r"\b(?:factor|faktor|facteur|fator|fattore)\b|во сколько раз", re.IGNORECASE)
+_TIMES = frozenset("times mal fois veces vezes volte keer gånger раз раза".split())
 _SAME_AS = lazy_pattern(
     r"(?:\s[^\W\d_]+)?\s(?:is|are|ist|sind|est|es|é|è)\s(?:the same as|equal to|equivalent to|das ?selbe wie"
     r"|genauso viel wie|gleich|la même chose que|égal à|lo mismo que|igual a|o mesmo que|lo stesso che|uguale a)\b",
@@ -228,6 +230,8 @@ def _names(text: str, value: Quantity, wanted: Asked) -> bool:
     word = WORD.match(text, value.span[1] + text.startswith(" ", value.span[1]))
     if word is None:
         return False
+    if _ASKS_FACTOR.search(wanted.sentence) and word[0].lower() in _TIMES:
+        return True
     return word[0][:4].lower() in wanted.things or (wanted.difference and DIFFERS.fullmatch(word[0]) is not None)
 
 

@@ -54,7 +54,12 @@ CHECK = lazy_pattern(
     r"(?:(?:double-|re)?check\w*|verif\w+|proof|probe|kontroll\w*|controle\w*|controll\w*|gegenprobe|überprüf\w+"
     r"|vérif\w+|preuve|comprob\w+"
     r"|prueba|prova|confer\w+|sprawdz\w+|провер\w+|kontrol\w*|sağlama\w*|thử lại|kiểm tra\w*|periksa|pemeriksaan|cek"
-    r"|जाँच|जांच|التحقق|للتحقق|検算|検証|確認|確かめ|验算|驗算|检验|檢驗|代入する|代入して|代入检|代入檢|검산|확인)",
+    r"|जाँच|जांच|التحقق|للتحقق|検算|検証|確認|確かめ|验算|驗算|检验|檢驗|代入する|代入して|代入检|代入檢|검산|확인)"
+    r"|(?=[^.]*(?:both sides|same|equals?\b|indeed|works|holds|true|satisf|efectivamente|effectivement|tatsächlich|infatti"
+    r"|de fato|действительно|一致|成り立|満た))(?:(?:plugging|putting|substituting)(?: \w+){0,3} back\b"
+    r"|si (?:lo|la|los|las) (?:sustitu|reemplaz)\w+|si (?:on|l['’]on) (?:le |la |les )?rem(?:et|place)\w*"
+    r"|setzt man (?:das|dies|es|ihn|sie|x)\b[^.]{0,40}? ein\b|se (?:o|a) substituirmos|se (?:lo|la) sostituiamo"
+    r"|если подставить|このとき)",
     re.IGNORECASE,
 )
 # "Indeed, 12 + 12 + 6 is 30": the sentence only confirms an equation.
@@ -228,9 +233,10 @@ REPORTS = Gated(
     r"|misread\w*|miscount\w*"
     r"|sagt\w*|meint\w*|behaupt\w+|glaub\w+|dachte|denkt|schätz\w+|laut|angeblich|vermut\w+|hoff\w+|scheint"
     r"|soll(?:te)?"
-    r"|möchte|bisher|zuerst|anfangs|falsch\w*|dit|disait|prétend\w*|croi[st]|pens(?:e|ait)|selon|d['’]après|paraît"
+    r"|möchte|bisher|zuerst|anfangs|falsch\w*|(?<!autrement )dit|disait|prétend\w*|croi[st]|pens(?:e|ait)|selon|d['’]après|paraît"
     r"|semble\w*|espère|devrait"
-    r"|voudrait|au début|d['’]abord|faux|fausse|dice|dijo|dicen|afirma\w*|cree\w*|piens\w+|según|supon\w+"
+    r"|voudrait|au début|d['’]abord|faux|fausse"
+    r"|(?<!the )(?<!two )(?<!fair )(?<!both )(?<!three )(?<!of )(?<!sided )(?<!standard )dice(?! (?:are|is|show|and|roll))|dijo|dicen|afirma\w*|cree\w*|piens\w+|según|supon\w+"
     r"|parece\w*|quisiera"
     r"|quería|al principio|disse|diz|acha\w*|segundo [oa]|achou|pensa\w*|secondo (?:il|la|lui|me)|crede\w*"
     r"|sembra\w*|all['’]inizio|vorrebbe"
@@ -240,7 +246,7 @@ REPORTS = Gated(
     r"|λέει|λένε|είπε|νομίζ\w+|πιστεύ\w+|ισχυρίζ\w+|σύμφωνα|φαίνεται|گفت\w*|فکر|ادعا|ظاهرا"
     r"|diyor|dedi|söylüyor|sanıyor|düşünüyor|nói|cho rằng|nghĩ|katanya|bilang|mengira|menurut"
     r"|говор\w+|сказал\w*|счита\w+|дума\w+|утвержда\w+|якобы|кажется|вроде|по словам|сначала)\b"
-    r"|说(?![明服])|說(?![明服])|认为|認為|觉得|覺得|据|以为|假设(?!全)|假設(?!全)|如果|言っ|言う|思っ|思う|らしい|そうです|と仮定|もし"
+    r"|(?<!就是)(?<!话)说(?![明服])|(?<!就是)(?<!話)說(?![明服])|认为|認為|觉得|覺得|据|以为|假设(?!全)|假設(?!全)|如果|言っ|言う|思っ|思う|らしい|そうです|と仮定|もし"
     r"|말했|말하"
     r"|생각|만약|라고"
     r"|قال|يقول|يظن|يعتقد|(?<!\w)لو(?!\w)|कहा|कहता|सोच|मान लो|अगर|यदि",

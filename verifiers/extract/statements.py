@@ -113,6 +113,10 @@ _AGAIN = lazy_pattern(
     r"(?![\w%])",
     re.IGNORECASE,
 )
+_INDEED = lazy_pattern(  # "36 and 38, and indeed they add up to 74"
+    r"(?<=\d)\W{0,2},\s(?:and|und|et|y|e)\s(?:indeed|sure enough|tatsächlich|en effet|en efecto|infatti|de fato)\s[^.!?]*",
+    re.IGNORECASE,
+)
 _WHERE = lazy_pattern(r"(?<=\d),\s(?:where|at which|wo|où|donde|onde|dove)\s[^.!?]*", re.IGNORECASE)
 _HOW_MANY = lazy_pattern(
     r"\b(?:how many|wie viele|combien|cuántas|quantas|quante|hoeveel|hur många|ile)\b|(?<!\w)сколько|几个"
@@ -124,7 +128,8 @@ _CLAIM = lazy_pattern(r"\b(?:the|this) claim\b", re.IGNORECASE)
 _CONTRASTED = lazy_pattern(
     r"(?:(?:,|\s[(—–-]|[(—–])\s*(?:and |but |und |et |y |e |а )?(?:not(?: quite)?|nicht(?: ganz)?"
     r"|pas(?: tout à fait)?|no|non|não|не|niet|instead of"
-    r"|rather than)|,?\s(?:rather than|instead of|and not|anstatt|statt|und nicht|au lieu de|et non"
+    r"|rather than|not to be confused with|nicht zu verwechseln mit|à ne pas confondre avec|no confundir con"
+    r"|não confundir com|da non confondere con|не путать с)|,?\s(?:rather than|instead of|and not|anstatt|statt|und nicht|au lieu de|et non"
     r"|en lugar de|en vez de|y no|em vez de|e não"
     r"|invece di|anziché|e non|in plaats van|en niet|i stället för|och inte|zamiast|a nie|вместо"
     r"|а не))\s(?=[^.;]*\d)",
@@ -297,6 +302,9 @@ def _narrowed(sentence: Sentence) -> Extraction | None:
     again = _AGAIN.search(text, *sentence.span)
     if again is not None and (again["value"] is None or _is_percent(again)):
         sentence.span = (sentence.span[0], again.start() + len(again["kept"] or again["value"]))
+    indeed = _INDEED.search(text, *sentence.span)
+    if indeed is not None and not unsure(indeed[0]):
+        sentence.span = (sentence.span[0], indeed.start())
     where = _WHERE.search(text, *sentence.span) if sentence.question.asks_where or sentence.question.names else None
     if where is not None:
         sentence.span = (sentence.span[0], where.start())

@@ -439,7 +439,7 @@ class MathVerifier:
             reason = compared(gold.answer, answer, policy, budget)
             if reason == "equal" and problem.prompt and other_of_two(problem.prompt, str(problem.answer), text):
                 return "different", "the other value of the question"
-            if reason == "equal" and problem.prompt and restates(problem.prompt, gold.answer, answer, text):
+            if reason == "equal" and problem.prompt and restates(problem.prompt, gold.answer, answer, text, gold.text):
                 return "unsolved", "the question's own expression"
             if reason != "equal" and self.multiple_choice == "auto" and (problem.prompt or len(gold.answer.words) > 1):
                 other = option_of(problem.prompt, gold.answer, answer)
