@@ -48,7 +48,8 @@ _HASHES = lazy_pattern(r"####[ \t]*+(?:\n\s*+(?=[^\n]++\s*+\Z))?([^\n]*)")  # th
 _SENTENCE = lazy_pattern(rf"({VALUE})\.\s+(?=[^\W\d])")
 _HEADING = lazy_pattern(  # "#### Step 4", with text below it
     r"[*_\s]*(?:step|part|case|(?:the )?(?:final )?(?:answer|result|solution)|conclusion|verification|check|explanation"
-    r"|summary|schritt|fall|antwort|lösung|ergebnis|étape|réponse|conclusion|paso|respuesta|etapa|resposta|passo|risposta"
+    r"|summary|schritt|fall|antwort|lösung|ergebnis|étape|réponse|conclusion|paso|respuesta|etapa|resposta|passo"
+    r"|risposta"
     r"|шаг|ответ|步骤|答案)(?:\s\d{1,2})?[*_\s:：]*",
     re.IGNORECASE,
 )
@@ -66,7 +67,8 @@ _UNCERTAIN = lazy_pattern(
 )
 # "Q: A farmer has 12 cows ..."
 _NEXT_QUESTION = lazy_pattern(
-    r"\n\s*[*#]{0,3}\s?(?:(?:Next|Another|Second|New) (?:question|problem|exercise|task|one)|Q|Question|Problem|Exercise|Human|User|Instruction|Frage|Aufgabe|Pregunta|Problema|Domanda"
+    r"\n\s*[*#]{0,3}\s?(?:(?:Next|Another|Second|New) (?:question|problem|exercise|task|one)|Q|Question|Problem"
+    r"|Exercise|Human|User|Instruction|Frage|Aufgabe|Pregunta|Problema|Domanda"
     r"|Pergunta|Вопрос|Задача|问题|問題)(?:[*]{0,2}\s?[:：]|\s\d{1,3}[*]{0,2}\s?[.:：])"
 )
 _RELATES = lazy_pattern("[=<>≤≥]")

@@ -89,7 +89,15 @@ CHECKED = (
     r"|verificato"
     r"|проверено|sprawdzone|gecontroleerd|kontrollerat|验算过|検算済み"
 )
-CONFIRMING = lazy_pattern(rf"\s*[(（]\s*(?:{CHECKED})[^\d()（）]{{0,40}}[)）][.。!]?\s*", re.IGNORECASE)
+BOTH = (
+    r"(?:both|all)(?: (?:of them|values|numbers|of these))? (?:are (?:valid |real )?solutions|work|check(?: out)?"
+    r"|are valid|fit)|(?:beide|alle) (?:sind lösungen|passen|stimmen)|(?:les deux|toutes) (?:conviennent"
+    r"|sont solutions)"
+    r"|(?:ambas|ambos|las dos|los dos) (?:son (?:soluciones|válidas)|sirven|cumplen)|ambas (?:são soluções|servem)"
+    r"|(?:entrambe|tutte e due) (?:sono soluzioni|vanno bene)|оба (?:подходят|корня подходят)"
+    r"|(?:两个|二者|两者)都(?:是解|满足|成立)|どちらも(?:解|適する)"
+)
+CONFIRMING = lazy_pattern(rf"\s*[(（]\s*(?:{CHECKED}|{BOTH})[^\d()（）]{{0,40}}[)）][.。!]?\s*", re.IGNORECASE)
 ASIDE = lazy_pattern(rf"\s*[(（]\s*(?:{CONFUSED}|{CONTRAST}|{UNREAL})[^()（）]*[)）][.。!]?\s*", re.IGNORECASE)
 # "Not bad at all!": a closing exclamation that praises and denies nothing.
 EXCLAIMS = lazy_pattern(
@@ -154,7 +162,8 @@ POINTS = lazy_pattern(  # such a remark must name its thing
     re.IGNORECASE,
 )
 SPEAKS = lazy_pattern(
-    r"\b(?:i|we|ich|wir|je|on|yo|eu|io|ik|jag|я|мы|error|slip|oops|no)\b|我|私|僕|저|not |\bpero\b|\bbut\b|\baber\b|\bmais\b"
+    r"\b(?:i|we|ich|wir|je|on|yo|eu|io|ik|jag|я|мы|error|slip|oops|no)\b|我|私|僕|저|not |\bpero\b|\bbut\b|\baber\b"
+    r"|\bmais\b"
     r"|\bmas\b|\bma\b|\bно\b",
     re.IGNORECASE,
 )

@@ -46,7 +46,11 @@ from verifiers.extract.remark_words import (
 from verifiers.extract.retractions import MISTAKES
 from verifiers.extract.spans import ending
 from verifiers.extract.statement_words import REPORTS
+from verifiers.lazy_pattern import lazy_pattern
 
+_PICTURES = lazy_pattern(
+    "[😊😀😃😄😁🙂😉😎🎉🎊🍬🍭🍎🍕🌟⭐✨🚀💡📚📝🔢🧮👍🙌💪🏆🎯🥳🤓]\ufe0f?"
+)  # they say nothing against an answer
 _STOPS = frozenset(".!?。！？؟)）")
 _BETWEEN = (". ", "! ", "? ", "\n", "。", "！", "？", "؟ ")  # separators of sentences
 _INSIDE = frozenset(">}0123456789")  # last characters of texts that end with their answer
@@ -63,6 +67,8 @@ def without_remarks(text: str) -> str:
     """Returns the text without the remarks after its answer."""
     if text[-1:] in _INSIDE:
         return text
+    if not text.isascii():
+        text = _PICTURES.sub(" ", text)
     for _ in range(_MOST):
         end = len(text[: ending(text)].rstrip("*"))
         cut = _before_remark(text, end) if end and text[end - 1] in _STOPS else None

@@ -288,7 +288,7 @@ def _answered_before(sentence: Sentence, earlier: list[Span], value: Quantity) -
     text, language, wanted = sentence.text, sentence.language, sentence.wanted
     own = shared_with(wanted.sentence, sentence.part)
     given = {quantity.key for quantity in sentence.asked}
-    known = [quantity.value for quantity in sentence.asked if quantity.value is not None]
+    known = [quantity.value for quantity in (*sentence.asked, *sentence.before) if quantity.value is not None]
     is_other, is_wanted = says_other(text, wanted, value), wanted.is_wanted(text, value)
     for span in earlier[-MOST_EXPLAINING:]:
         part = text[slice(*span)]

@@ -73,7 +73,7 @@ from verifiers.extract.statement_words import (
 from verifiers.extract.truths import asks_for_truth
 from verifiers.extract.turns import CORRECTION
 from verifiers.extract.unannounced import OPTION_LABEL
-from verifiers.extract.wordings import all_reals, says_no_solution
+from verifiers.extract.wordings import CONCEDING, all_reals, says_no_solution
 from verifiers.lazy_pattern import lazy_pattern
 
 _LONGEST = 400  # characters of a sentence
@@ -113,10 +113,7 @@ _AGAIN = lazy_pattern(
     r"(?![\w%])",
     re.IGNORECASE,
 )
-_INDEED = lazy_pattern(  # "36 and 38, and indeed they add up to 74"
-    r"(?<=\d)\W{0,2},\s(?:and|und|et|y|e)\s(?:indeed|sure enough|tatsächlich|en effet|en efecto|infatti|de fato)\s[^.!?]*",
-    re.IGNORECASE,
-)
+_CONCEDED = lazy_pattern(rf",\s{CONCEDING}[^,;\d]*$", re.IGNORECASE)  # "..., even though the last bus is nearly empty"
 _WHERE = lazy_pattern(r"(?<=\d),\s(?:where|at which|wo|où|donde|onde|dove)\s[^.!?]*", re.IGNORECASE)
 _HOW_MANY = lazy_pattern(
     r"\b(?:how many|wie viele|combien|cuántas|quantas|quante|hoeveel|hur många|ile)\b|(?<!\w)сколько|几个"
@@ -129,7 +126,8 @@ _CONTRASTED = lazy_pattern(
     r"(?:(?:,|\s[(—–-]|[(—–])\s*(?:and |but |und |et |y |e |а )?(?:not(?: quite)?|nicht(?: ganz)?"
     r"|pas(?: tout à fait)?|no|non|não|не|niet|instead of"
     r"|rather than|not to be confused with|nicht zu verwechseln mit|à ne pas confondre avec|no confundir con"
-    r"|não confundir com|da non confondere con|не путать с)|,?\s(?:rather than|instead of|and not|anstatt|statt|und nicht|au lieu de|et non"
+    r"|não confundir com|da non confondere con|не путать с)|,?\s(?:rather than|instead of|and not|anstatt|statt"
+    r"|und nicht|au lieu de|et non"
     r"|en lugar de|en vez de|y no|em vez de|e não"
     r"|invece di|anziché|e non|in plaats van|en niet|i stället för|och inte|zamiast|a nie|вместо"
     r"|а не))\s(?=[^.;]*\d)",
@@ -143,6 +141,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     An extraction without a span means that the text does not commit to the value. With `contrasts`, the sentence must
     state the value instead of one that it denies.
     """
+    text = text if text.isascii() else text.replace("－", "-").replace("＋", "+")
     found = _stated(text, start, end, prompt, contrasts=contrasts)
     return None if found is None else result_of(text[:end], found)
 
@@ -302,9 +301,9 @@ def _narrowed(sentence: Sentence) -> Extraction | None:
     again = _AGAIN.search(text, *sentence.span)
     if again is not None and (again["value"] is None or _is_percent(again)):
         sentence.span = (sentence.span[0], again.start() + len(again["kept"] or again["value"]))
-    indeed = _INDEED.search(text, *sentence.span)
-    if indeed is not None and not unsure(indeed[0]):
-        sentence.span = (sentence.span[0], indeed.start())
+    conceded = _CONCEDED.search(text, *sentence.span)
+    if conceded is not None:
+        sentence.span = (sentence.span[0], conceded.start())
     where = _WHERE.search(text, *sentence.span) if sentence.question.asks_where or sentence.question.names else None
     if where is not None:
         sentence.span = (sentence.span[0], where.start())

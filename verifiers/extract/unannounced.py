@@ -66,6 +66,33 @@ _REVERSED = Gated(
     r"it(?:['’]s| is| must be| has to be)\s+(?P<left>(?-i:\(?[A-J]\)?))\W*$",
     re.IGNORECASE,
 )
+_EXPRESSION = (
+    r"(?P<value>(?=[^\W_]|[(\[{\\√±+−∅$-])(?:\$[^$\n]{1,120}\$|\\(?:[A-Za-z]+|[{},;!:|])"
+    r"|(?<![A-Za-z])(?:sin|cos|tan|cot|sec|csc|arc(?:sin|cos|tan)|[sct](?:inh|osh|anh)|ln|log|exp|sqrt|pi|infinity|gcd"
+    r"|lcm|max|min|and|or)(?![A-Za-z])|(?<![A-Za-z])[A-Za-zα-ω](?![A-Za-z])"
+    r"|[\d\s²³¹⁰⁴-⁹ⁿ⁻√π∞±+−–*·×⋅/÷^_()\[\]{}<>≤≥=,;:.%°'′|!∅∪∩∈-])+?)"
+)
+# "(2, -3) is the answer."
+_CALLED_ANSWER = lazy_pattern(
+    rf"[\s*_]*{_EXPRESSION}[\s*_]+(?:is|are|ist|sind|est|es|é|è)\s+(?:(?:therefore|thus|then|indeed|also|donc|por tanto"
+    r"|portanto|quindi)\s+)?(?:the|our|my|die|la|a|el|il)\s+(?:(?:final|correct|right|required|desired|richtige|gesuchte"
+    r")\s+)*(?:answer|result|solution|antwort|lösung|réponse|solution|respuesta|solución|resposta|solução|risposta"
+    r"|soluzione)s?\W*",
+    re.IGNORECASE,
+)
+_CONCLUSION = lazy_pattern(
+    r"[\s*_]*(?=[^\W\d_]{2})(?:(?:and )?(?:so|thus|hence|therefore|then|finally|consequently|in conclusion|also|somit"
+    r"|daher|folglich|damit|donc|ainsi|finalement|por lo tanto|por tanto|así|entonces|luego|portanto|logo|assim|então"
+    r"|quindi|dunque|pertanto|итак|значит|следовательно|поэтому|таким образом)\b,?\s+)?(?:(?:we (?:get|have|obtain|find"
+    r"|conclude)|this (?:gives|yields|means|is)|that(?:['’]s| gives| is)|which gives|it(?:['’]s| is)|it follows that"
+    r"|(?:it|this|the expression) (?:simplifies to|becomes|equals)|erhalten wir|ergibt sich|ist das|on (?:a|obtient"
+    r"|trouve)|obtenemos|tenemos|queda|obtemos|temos|fica|otteniamo|abbiamo|si ha|si ottiene|получаем|имеем)\b[,:]?"
+    rf"(?: that\b)?\s+)?(?<=\s)[*_]*{_EXPRESSION}[*_]*",
+    re.IGNORECASE,
+)
+_COMPOSED = lazy_pattern(r"[=<>≤≥^√π∞±+*·×/()\[\]{}\\²³⁴-⁹∅,]|\d[-−–]\d|\w [-−–] \w|\d\s?[A-Za-z]|pi")
+_NAMED = lazy_pattern(r"[\s$\\(]*(?:[A-Za-z](?:\([a-z]\))?['′]{0,2}(?:\([a-z]\))?|d[a-z]/d[a-z])\s?=")
+_OR = lazy_pattern(r"\b(?:or|oder|ou|o)\b")
 _ASIDE = lazy_pattern(
     r"\W*+(?:confidence|certainty|difficulty|rating|(?:my |a )?(?:\w+ )?guess|step|note|problem|question|exercise"
     r"|example|recall|remember|hint|find|let|suppose|assume|consider"
@@ -109,6 +136,9 @@ def unannounced(text: str, start: int, end: int) -> Extraction:
     lead = _LEAD_IN.match(text, begin, end)
     begin = lead.end() if lead else begin
     whole = text[begin:end]
+    concluded = _concluded(text, low, end)
+    if concluded is not None:
+        return Extraction(concluded, "anchor")
     if len(whole) < 400 and not _ASIDE.match(whole) and (MATHS.fullmatch(whole) or _no_prose(whole)):
         return Extraction((begin, end), "whole")
     displayed = _displayed(text, low, end)
@@ -184,14 +214,25 @@ def _before_stop(text: str, low: int, end: int) -> int:
 def _reversed(text: str, low: int, end: int) -> Extraction | None:
     """Returns the answer of a last sentence such as "7 is the answer", "Option B is correct" or "I would choose B"."""
     begin = sentence_start(text, end - 1, low)
-    match = _REVERSED.search(text, begin, end)
+    match = _CALLED_ANSWER.fullmatch(text, begin, end) if end - begin <= _LONGEST_LINE else None
+    match = match or _REVERSED.search(text, begin, end)
     if (
         match is None
-        or UNSURE.search(text, match.start() if match["so"] else begin, end)
+        or UNSURE.search(_OR.sub(" ", text[match.start() if match.groupdict().get("so") else begin : end]))
         or SETUP.match(text, begin, match.start())
     ):
         return None
     return Extraction(match.span(next(name for name in ("value", "pick", "left") if match[name])), "anchor")
+
+
+def _concluded(text: str, low: int, end: int) -> Span | None:
+    """Returns the expression that the last sentence consists of behind "Thus, we get", or None."""
+    stop = low + len(text[low:end].rstrip(" \t\n.*_"))
+    begin = max([low, *(text.rfind(sign, low, stop) + len(sign) for sign in ("\n", ". ") if sign in text[low:stop])])
+    found = _CONCLUSION.fullmatch(text, begin, stop) if stop - begin <= _LONGEST_LINE else None
+    if found is None or not _COMPOSED.search(found["value"]) or found["value"].count("=") > 1:
+        return None
+    return None if "=" in found["value"] and not _NAMED.match(found["value"]) else found.span("value")
 
 
 def _list_start(text: str, spans: list[Span]) -> int:

@@ -14,6 +14,7 @@ from verifiers.extract.gates import Gated
 from verifiers.lazy_pattern import lazy_pattern
 
 _ENGLISH = """
+dy dx
 a an the this that these those it its there here we us our you your of in to for with by from at on into per as each
 every all both any another such same own and so then thus hence therefore consequently accordingly thereby finally
 lastly overall altogether together now also too indeed exactly precisely simply just clearly obviously evidently
@@ -377,6 +378,7 @@ HARMLESS = Gated(
 
 # Chinese and Japanese have no spaces between words, so these are phrases, the longest first.
 _CHINESE = """
+这组 这组数据 该组数据 这些数据 这列
 所以 因此 故 于是 從而 从而 综上所述 综上 由此可得 由此可知 由此 可得 可知 得到 得出 求得 算出 解得 得 即 则 那么
 也就是 最后 最终 最終 最后的 一共 总共 總共 共有 共 合计 这个 该 此 其 本题 此题 问题 題目 题目 这道题 的 是 为 為 等于
 等於 有 就是 应该是 应是 必须是 只能是 了 还剩 还有 剩下 剩余 需要 花费 花了 我们 我們 在 和 与 及 以及 正确 正確 唯一

@@ -15,6 +15,12 @@ _NAMED = lazy_pattern(
     r"(?![^\W\d_]+\s(?:carr|cuadrad|quadrad|quadrat|cub|cúb|au carr|kwadrat))"
     r"(?:(?:square|cubic|sq\.?|cu\.?)\s)?[^\W\d_]+[²³]?(?:\s?(?:/|per|an?(?=\s))\s?[^\W\d_]+[²³]?)?"
 )  # one word, as "litres in 5 minutes" asks for no inches; the lookahead excludes "mètres carrés"
+# "Give the answer in metres.": the unit is in the sentence behind the question.
+_INSTRUCTS = lazy_pattern(
+    r"\b(?:answers?|result|express|give|antwort|ergebnis|réponse|résultat|respuesta|resultado|resposta|risposta"
+    r"|risultato)\b[^.?]*\b(?:in|en|em)\s|(?<!\w)ответ\w*\s[^.?]*\sв\s",
+    re.IGNORECASE,
+)
 _ASKED = lazy_pattern(
     r"(?:\b(?:in|how many|wie ?viele?|combien d[e']\s?|cuánt[oa]s|quant[aeio]s?|en|ile|hoeveel|hur många|kaç"
     r"|bao nhiêu|mấy|berapa)\s+|(?<!\w)(?:сколько|в|كم)\s+"
@@ -31,6 +37,7 @@ def asked_units(prompt: str) -> tuple[Unit, ...]:
     """
     sentences = [part for part in _BETWEEN.split(prompt[-_LOOK:]) if part.strip()]
     asking = [part for part in sentences if part.rstrip().endswith(("?", "？"))] or sentences
+    asking = sentences[-1:] if sentences and _INSTRUCTS.search(sentences[-1]) else asking
     sentence = respelled(asking[-1]) if asking else ""
     units = set()
     for match in _ASKED.finditer(sentence):

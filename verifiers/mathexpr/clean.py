@@ -98,6 +98,8 @@ def clean(text: str) -> str:
         text = _TIMES_TEN.sub(r" \\times 10^{\1}", text)
     if "dots" in text or "..." in text:
         text = _ALL_INTEGERS.sub(r", \1 \\in \\mathbb{Z}", text)
+    if " in " in text or " out of " in text:
+        text = _OUT_OF.sub(r"\1/\2", _IN.sub(r"\1 \\in ", text))
     if "!=" in text:
         text = _FACTORIAL_EQUALS.sub("! = ", text)
     if "text" in text and "=" in text:
@@ -150,6 +152,8 @@ _ALL_INTEGERS = lazy_pattern(  # "n = 0, ±1, ±2, ..."
     r",?(?:\s|\\q?quad(?![A-Za-z])|\\[,;: ]|\\text\{\s?(?:where|for|with)\s?\}|\()*+([A-Za-z])\s*=\s*0"
     r"(?:\s*,\s*(?:\\pm|±)\s*[1-4]){2,4}\s*,?\s*(?:\\[lc]?dots(?![A-Za-z])|\.{3})\s*\)?"
 )
+_IN = lazy_pattern(r"^([a-z]) in (?=[\[({])")  # "x in [2, 5)"
+_OUT_OF = lazy_pattern(r"^(\d{1,9}) out of (?:every )?(\d{1,9})$")
 _FACTORIAL_EQUALS = lazy_pattern(r"(?<=[\w)}])!=")  # "5!=120"
 _OR_WORDS = frozenset("o ou oder oppure или lub of".split())
 _AND_IN_TEXT = lazy_pattern(  # "x=2\\ \\text{y}\\ x=3"

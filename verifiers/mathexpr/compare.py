@@ -175,6 +175,8 @@ def _by_kind(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
 
 # -- scalars
 
+_HOURS = Unit((("time", 1),), Fraction(3600))
+
 
 def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
     assert gold.node is not None
@@ -200,6 +202,9 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
             return "equal"  # "None." after "How many ...?"
         case "region" if len(answer.pieces) == 1 and answer.pieces[0].low == answer.pieces[0].high:
             return _scalars(gold, Answer("scalar", answer.pieces[0].low), policy, budget)
+        case "clock" if gold.unit is not None and gold.unit == _HOURS and answer.name == "h":  # "2 h 45"
+            value = rational(gold.node)
+            return verdict(value is not None and value * 3600 == _seconds(answer.words[0], "", ""), True)
         case "clock" if len(answer.items) == 2:
             ratio = Node("div", tuple(item.node for item in answer.items if item.node is not None))
             return verdict(gold.node.op == "div" and equal(gold.node, ratio, budget), False)

@@ -40,7 +40,7 @@ _SPELLINGS = (("\\dfrac", "\\frac"), ("\\tfrac", "\\frac"), ("\\left", ""), ("\\
 
 
 def restates(prompt: str, gold: Answer, answer: Answer, text: str, gold_text: str) -> bool:
-    """Returns whether the answer is an expression of the prompt that must still be evaluated or converted to the gold."""
+    """Returns whether the answer is an expression of the prompt that is still to be evaluated or converted."""
     if gold.kind != "scalar" or answer.kind != "scalar" or gold.node is None or answer.node is None:
         return False
     if len(text) > _MAX_EXPRESSION:
@@ -67,7 +67,7 @@ def _occurs(text: str, prompt: str) -> re.Match[str] | None:
 
 
 def _is_to_be_converted(prompt: str, gold: Answer, answer: Answer, text: str) -> bool:
-    """Returns whether the answer is a number of the question that it asks to convert: 1.5 km to metres, 60 to primes."""
+    """Returns whether the answer is a number that the question asks to convert: 1.5 km to metres, 60 to primes."""
     found = _occurs(text, prompt)
     if found is None or options(prompt):
         return False

@@ -189,7 +189,10 @@ def _time(lower: str) -> Answer | None:
             return None  # 7:18:16 is a ratio, 7:08:16 a time
         parts = [part for part in (match[1], match[2], match[3]) if part]
         ratio = () if match[4] else tuple(Answer("scalar", number(int(part))) for part in parts)
-        return Answer("clock", words=(f"{hour}:{minute:02}:{second:02}", (match[4] or "").lower()), items=ratio)
+        said = f"{hour}:{minute:02}:{second:02}", (match[4] or "").lower()
+        return Answer(
+            "clock", words=said, items=ratio, name="h" if "h" in lower[: match.end(2)] and not match[4] else ""
+        )
     match = _HOUR.fullmatch(lower)
     if match and 0 < int(match[1]) <= 12:
         return Answer("clock", words=(f"{int(match[1])}:00:00", (match[2] or match[3] or "").lower()))

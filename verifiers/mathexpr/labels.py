@@ -42,8 +42,10 @@ def name_of(node: Node) -> tuple[str, tuple[str, ...]]:
     segment = _segment(node)
     if segment:
         return segment, ()
+    if node.op == "deriv" and node.args[0].op == "sym":
+        return f"{node.args[0].value}'", ()
     if node.op == "div":
-        return _ratio(node), ()
+        return _derivative(node) or _ratio(node), ()
     sets = set_name(node)
     if sets:
         return sets, ()
@@ -55,6 +57,13 @@ def name_of(node: Node) -> tuple[str, tuple[str, ...]]:
     if node.op in ("abs", "conj", "fn") and inside and all(map(_is_quantity, inside)):
         return f"{node.value or node.op} {' '.join(sorted(inside))}", ()  # |v|, cos A
     return "", ()
+
+
+def _derivative(node: Node) -> str:
+    """Returns "y'" for dy/dx, which is parsed as a quotient of products, or ""."""
+    parts = [[factor.value for factor in arg.args if factor.op == "sym"] for arg in node.args if arg.op == "mul"]
+    letters = [part[1] for part in parts if len(part) == 2 and part[0] == "d"]
+    return f"{letters[0]}'" if len(letters) == 2 else ""
 
 
 def _applied(node: Node) -> tuple[str, tuple[str, ...]]:

@@ -64,6 +64,7 @@ _STATED = ("box", "answer", "hashes", "opening")  # sources of answers that stat
 _NOT_COMPARED = ("unparseable", "type_clash")
 _CHOICES = {"percent": ("either", "value"), "units": ("drop", "require"), "multiple_choice": ("auto", "letter")}
 _WORDED = 400  # characters at the end of a text in which numbers in words are turned into digits
+_OR = "or oder ou o ó oppure или або lub eller of veya atau hoặc"  # joins the values of a list
 _IN_WORDS = ("text", "truth", "choice", "empty", "undefined", "region")
 _FORMULA = lazy_pattern(r"\$[^$]{1,200}\$|\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|\\\([^()]{1,200}\\\)")
 _TURNING = lazy_pattern(
@@ -113,7 +114,7 @@ class MathVerifier:
         GoldError: (when called) the problem has no gold, or one that can't be understood.
     """
 
-    version = "15"
+    version = "16"
 
     def __init__(
         self,
@@ -255,7 +256,7 @@ class MathVerifier:
             not_understood,
             span=verdict.span,
             prompt=problem.prompt,
-            gold=gold.text,
+            gold=f"{gold.text} {_OR}" if gold.answer.kind in ("list", "set") else gold.text,
             states_itself=extraction.source in _STATED and verdict.span == extraction.span,
             in_words=gold.answer.kind in _IN_WORDS,
         )
