@@ -328,7 +328,7 @@ def altered(
 def _to_do(after: str, question: str) -> bool:
     """Returns whether the value is followed by what the question speaks of ("It costs $400 to fence the garden.")."""
     verb = _INFINITIVE.match(after)
-    return verb is not None and verb[1].lower() in question.lower()
+    return verb is not None and verb[1].lower() in question.lower() and _A_PART.search(after) is None
 
 
 def _is_transformed(before: str, question: str) -> bool:
@@ -390,6 +390,7 @@ def stands_as_value(text: str, sentence: Span, span: Span, *, evidence: bool) ->
     return True
 
 
+_A_PART = lazy_pattern(r"\b(?:half|part|thirds?|quarters?|each|one|only|twice|double)\b", re.IGNORECASE)
 _INFINITIVE = lazy_pattern(r"\s?to ([a-z]{3,})\b", re.IGNORECASE)
 # Words that say that a function of the value is given.
 _TRANSFORMED = lazy_pattern(

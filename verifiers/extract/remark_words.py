@@ -48,7 +48,7 @@ SHOWING = lazy_pattern(
 # If an offer contains one of these words, it doubts the answer and is kept.
 DOUBTS = lazy_pattern(
     r"answer|instead|correct|right|wrong|\bsure\b|change|rather|really|actually|true|trust|\bcheck|mistake|slip|error"
-    r"|typo|fehler|erreur|\berror\b|\berro\b|errore|ошибк|错误|間違"
+    r"|typo|rounding|fehler|erreur|faute|\berror\b|\berro\b|errore|ошибк|错误|間違"
     r"|different|antwort|richtig"
     r"|falsch|réponse|juste|respuesta|resposta|risposta|ответ|верн|правильн|答案|答え|正し|正确|错|정답|맞|الجواب"
     r"|الإجابة|cevap|doğru|đáp"

@@ -214,7 +214,8 @@ def _before_stop(text: str, low: int, end: int) -> int:
 def _reversed(text: str, low: int, end: int) -> Extraction | None:
     """Returns the answer of a last sentence such as "7 is the answer", "Option B is correct" or "I would choose B"."""
     begin = sentence_start(text, end - 1, low)
-    match = _CALLED_ANSWER.fullmatch(text, begin, end) if end - begin <= _LONGEST_LINE else None
+    quoted = text[low:begin].rstrip().endswith((":", "："))  # "The key says:"
+    match = None if quoted or end - begin > _LONGEST_LINE else _CALLED_ANSWER.fullmatch(text, begin, end)
     match = match or _REVERSED.search(text, begin, end)
     if (
         match is None
