@@ -98,7 +98,13 @@ BOTH = (
     r"|(?:两个|二者|两者)都(?:是解|满足|成立)|どちらも(?:解|適する)"
 )
 CONFIRMING = lazy_pattern(rf"\s*[(（]\s*(?:{CHECKED}|{BOTH})[^\d()（）]{{0,40}}[)）][.。!]?\s*", re.IGNORECASE)
-ASIDE = lazy_pattern(rf"\s*[(（]\s*(?:{CONFUSED}|{CONTRAST}|{UNREAL})[^()（）]*[)）][.。!]?\s*", re.IGNORECASE)
+# "(which is 33 1/3 m/s)"
+AGAIN = (
+    r"(?:which|das|ce qui|lo que|o que|il che)(?:, [^(),]{1,40},)? (?:is|are|ist|sind|fait|es|é|è)\b(?=[^()]*\d)"
+    r"(?![^()]*\b(?:too|off|more|less|fewer|above|below|short|high|low|zu|mehr|weniger|trop|plus|moins|demasiado|más"
+    r"|menos|mais|troppo|più|meno)\b)"
+)
+ASIDE = lazy_pattern(rf"\s*[(（]\s*(?:{CONFUSED}|{CONTRAST}|{UNREAL}|{AGAIN})[^()（）]*[)）][.。!]?\s*", re.IGNORECASE)
 # "Not bad at all!": a closing exclamation that praises and denies nothing.
 EXCLAIMS = lazy_pattern(
     r"[\s¡*_(]*+(?:(?:and |so |well,? |see,? )?(?:(?:that['’]?s|that was|that wasn['’]t|it['’]s|it wasn['’]t"
@@ -249,7 +255,11 @@ ONLY_THEN = lazy_pattern(
     r"|tylko)\b",
     re.IGNORECASE,
 )
-WARNING = lazy_pattern(rf"[\s*_-]*(?:{CONFUSED})", re.IGNORECASE)
+WARNING = lazy_pattern(
+    rf"[\s*_-]*(?:(?:also|and|but|note|please|careful|achtung|auch|und|attention|et|aussi|ojo|y|também|e|anche)[,:!]?\s)?"
+    rf"(?:{CONFUSED})",
+    re.IGNORECASE,
+)
 WHO = (
     r"someone|somebody|some|others|other|many|people|students|student|a (?:friend|student)|i|my \w+|jemand|manche"
     r"|viele|ich|quelqu['’]un"
@@ -331,6 +341,8 @@ ROUNDED = lazy_pattern(
     r"|numerically|roughly|rund|etwa|ca\.|environ|circa|około|около|примерно)\s*\$?\d{1,9}(?:[.,]"
     r"|\{,\})\d{1,12}(?:\.\.\."
     r"|…)?\$?\)[.*\s]*)$"
+    r"|\$[^$\n]{0,60}[\\^√π][^$\n]{0,60}\$(?P<about>,\s(?:or\s|that is,?\s)?(?:about|approximately|roughly|rund|etwa"
+    r"|ungefähr|environ|circa|cerca de|aproximadamente|около|примерно)\s\d{1,9}(?:[.,]\d{1,12})?[.\s]*)$"
 )
 # "，而不是12分钟", ", nicht 8", ", ni 24 ni 23", ", 10 değil": values that a sentence denies behind its own.
 DENIED = r"(?P<value>[$€£]?[-−]?\d[\d.,/:]*(?<![.,:])\$?)[^\W\d_]{0,3}(?:\s?[€%°]|\s[^\W\d_]+){0,3}"

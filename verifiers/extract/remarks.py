@@ -82,7 +82,7 @@ def _before_remark(text: str, stop: int) -> int | None:
     low = max(0, stop - _LONGEST)
     rounded = ROUNDED.search(text, low, stop)
     if rounded is not None:
-        return rounded.start(1)
+        return max(rounded.start(1), rounded.start("about"))
     instead = INSTEAD.search(text, max(low, stop - _TAIL), stop) if text[stop - 1] in "。！" else None
     if instead is not None and instead.end() == stop:
         stated = text[_after_stop(text, low, instead.start()) : instead.start()]

@@ -17,7 +17,7 @@ CORRECTION = Gated(
     r"|(?<![^\W\d_])(?:ops|opa|epa|ups|uy|oups|hoppla|ой|упс|стоп|постой)(?![^\W\d_])|待って|잠깐"
     r"|perdón|perdona|disculpa|desculp[ae]|desolé|désolée?|entschuldig\w*|lo he puesto al revés|corrijo"
     r"|me (?:he )?equivo|erreur|je me suis tromp|je rectifie|fehler|verrechnet|geirrt"
-    r"|moment(?: mal)?[,:!]|warte[,:!]"
+    r"|moment(?: mal)?[,:!]|warte[,:!]|stopp?[,:!]|halt[,:!]|noch ?(?:ein)?mal(?: von vorn)?[:!]"
     r"|espera[,:!]|espere[,:!]|errei|me enganei|me confundi|na verdade|aspetta|mi sono sbagliat|ho sbagliato"
     r"|mi correggo|scusa"
     r"|attend(?:s|ez)[,:!]|pardon[,:!]|vergis(?:t|sing)|wacht[,:!]|foutje|vänta[,:!]|räknade fel|pomyli|pomył|błąd"
