@@ -6,6 +6,7 @@ join it. Neither uses torch.distributed's default group. Nothing here needs vLLM
 
 from __future__ import annotations
 
+import concurrent.futures
 import socket
 import threading
 import time
@@ -63,7 +64,7 @@ class Group:
             self._store: Any = TCPStore(
                 address, port, size, is_master=rank == 0, timeout=wait, wait_for_workers=False, **own
             )
-            # gloo's own wait can't be cancelled, so it begins only when all processes have joined.
+            # gloo's own wait can't be cancelled: it begins when all processes have joined, in a thread of its own.
             self._store.set(f"here/{rank}", "")
             deadline = time.monotonic() + timeout_s
             while rank == 0 and not self._store.check([f"here/{other}" for other in range(size)]):
@@ -71,7 +72,8 @@ class Group:
                 if time.monotonic() > deadline:
                     raise WireError(f"the server did not connect to {address}:{port} within {timeout_s:g} s")
                 time.sleep(_JOIN_POLL_S)
-            self._group: Any = ProcessGroupGloo(PrefixStore("r1lite", self._store), rank, size, options)
+            store = PrefixStore("r1lite", self._store)
+            self._group: Any = _while(going, lambda: ProcessGroupGloo(store, rank, size, options))
         except RuntimeError as error:
             raise WireError(_first_line(error)) from error
 
@@ -100,6 +102,17 @@ class Group:
         work, self._work = self._work, None
         if kept[0] is not None and work is not None and not work.is_completed():
             threading.Thread(target=_end, args=(work, kept), name="gloo-end").start()
+
+
+def _while(going: Callable[[], None], work: Callable[[], Any]) -> Any:
+    """Returns the result of work in another thread, which an exception of `going` leaves to its own timeout."""
+    pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="gloo-connect")
+    made = pool.submit(work)
+    pool.shutdown(wait=False)
+    while not made.done():
+        going()
+        concurrent.futures.wait([made], timeout=_JOIN_POLL_S)
+    return made.result()
 
 
 def _finished(work: Any) -> bool:

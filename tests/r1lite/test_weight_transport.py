@@ -1,13 +1,16 @@
 """Weights over a connection, to scripted servers: whole updates and changes, refusals, and every end in the middle."""
 
 import random
+import socket
 import threading
 import time
+from datetime import timedelta
 
 import pytest
 import torch
 from conftest import make_tiny_tokenizer
 from fleet_for_tests import LIGHT, sampled
+from torch.distributed import TCPStore
 from wire_for_tests import FakeGloo, checksum_of
 
 from r1lite.config import GRPOConfig
@@ -325,6 +328,29 @@ def test_a_group_that_nobody_joins_ends_in_time():
     with pytest.raises(WireError):
         Group("127.0.0.1", 1, 1, 2, timeout_s=0.5)
     assert time.monotonic() - started < 10
+
+
+def test_a_group_whose_other_side_dies_while_it_connects_can_be_left():
+    class LeftError(Exception):
+        pass
+
+    def going():
+        if time.monotonic() - started > 0.5:
+            raise LeftError
+
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    listening.listen()
+    port = listening.getsockname()[1]
+
+    def join_and_die():
+        TCPStore("127.0.0.1", port, 2, is_master=False, timeout=timedelta(seconds=6)).set("here/1", "")
+
+    threading.Thread(target=join_and_die).start()
+    started = time.monotonic()
+    with pytest.raises(LeftError):
+        Group("127.0.0.1", port, 0, 2, timeout_s=6.0, listening=listening, going=going)
+    assert time.monotonic() - started < 4
 
 
 def test_older_versions_and_gpus_that_are_not_there_are_refused(fakes, engine_of):
