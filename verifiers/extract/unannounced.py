@@ -215,11 +215,13 @@ def _reversed(text: str, low: int, end: int) -> Extraction | None:
     """Returns the answer of a last sentence such as "7 is the answer", "Option B is correct" or "I would choose B"."""
     begin = sentence_start(text, end - 1, low)
     quoted = text[low:begin].rstrip().endswith((":", "："))  # "The key says:"
-    match = None if quoted or end - begin > _LONGEST_LINE else _CALLED_ANSWER.fullmatch(text, begin, end)
-    match = match or _REVERSED.search(text, begin, end)
+    called = None if quoted or end - begin > _LONGEST_LINE else _CALLED_ANSWER.fullmatch(text, begin, end)
+    if called is not None and not UNSURE.search(_OR.sub(" ", called[0])):
+        return Extraction(called.span("value"), "anchor")
+    match = _REVERSED.search(text, begin, end)
     if (
         match is None
-        or UNSURE.search(_OR.sub(" ", text[match.start() if match.groupdict().get("so") else begin : end]))
+        or UNSURE.search(text, match.start() if match["so"] else begin, end)
         or SETUP.match(text, begin, match.start())
     ):
         return None

@@ -51,9 +51,9 @@ def restates(prompt: str, gold: Answer, answer: Answer, text: str, gold_text: st
         return False
     if "mod" in text and _NUMBERS.findall(text) and set(_NUMBERS.findall(text)) <= set(_NUMBERS.findall(prompt)):
         return True  # the question's "a mod b" without its value
-    if _calculates_with(prompt, gold.node, answer.node):
-        return True
-    return _occurs(text, prompt) is not None and not options(prompt)
+    if options(prompt):
+        return False
+    return _calculates_with(prompt, gold.node, answer.node) or _occurs(text, prompt) is not None
 
 
 def _occurs(text: str, prompt: str) -> re.Match[str] | None:
@@ -82,7 +82,8 @@ def _numbers(text: str) -> list[str]:
 
 def _calculates_with(prompt: str, gold: Node, answer: Node) -> bool:
     """Returns whether the answer is a calculation with numbers of the question whose result is not given."""
-    if gold.op not in ("num", "dec", "neg") or (answer.op == "div" and rational(gold) != int(rational(gold) or 0)):
+    value = rational(gold)
+    if gold.op not in ("num", "dec", "neg") or value is None or (answer.op == "div" and value.denominator != 1):
         return False
     numbers = list(_operands(answer))
     if len(numbers) < 2 or None in numbers:
