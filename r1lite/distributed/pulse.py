@@ -113,8 +113,7 @@ class Pulse:
             silent = [rank for rank in range(self.size) if not self._store.check([f"failed/{rank}"])]
             for rank in silent:
                 if rank != self.rank and _is_dead(sign := self._sign(rank)):
-                    speaks = self.rank == (1 if rank == 0 else 0)
-                    return _silence(rank, sign, 0.0, gone=True) if speaks else None
+                    return _silence(rank, sign, 0.0, gone=True) if self._speaks_of(rank) else None
         return None
 
     def tell(self, message: str) -> bool:
@@ -193,12 +192,16 @@ class Pulse:
                 if time.monotonic() - self._answered > self.limit_s + 10 * self._every_s:
                     self._end(f"rank 0 or the launcher has not answered for {self.limit_s:g} s", 0)
 
+    def _speaks_of(self, culprit: int | None) -> bool:
+        """True for the lowest rank beside the one at fault."""
+        return self.rank == (1 if culprit == 0 else 0)
+
     def _end(self, message: str, culprit: int | None, *, speaks: bool = True) -> None:
         """Ends the process; the lowest remaining rank reports the reason."""
         with self._once:
             if self._left.is_set():
                 return
-            if speaks and self.rank == (1 if culprit == 0 else 0):
+            if speaks and self._speaks_of(culprit):
                 resume = f". Continue from the last checkpoint: --resume --out {self.folder}" if self.folder else ""
                 _write(_STDERR, f"error: {message}; rank {self.rank} was in {self.doing()}{resume}")
             if self.folder is not None:

@@ -16,30 +16,23 @@ from verifiers.extract.asked import (
 )
 from verifiers.extract.clauses import main_clause, objection, reports
 from verifiers.extract.conclusions import unsure
-from verifiers.extract.numerals import language_of
-from verifiers.extract.operands import total_of
-from verifiers.extract.quantities import quantities
-from verifiers.extract.remark_words import FITS
-from verifiers.extract.spans import Span
-from verifiers.extract.statement_words import (
+from verifiers.extract.following_words import (
     APPROXIMATE,
     CALLS_WRONG,
     CHAIN,
     CHECK,
     COURTESY,
-    EQUATION,
     EXPLAINS,
     GIVES_REASON,
     INDEED,
     NEIGHBOUR,
-    OPPOSED,
-    ORNAMENT,
-    REPORTS,
-    SO,
-    STOP,
-    UNREAL,
-    UNSPACED,
 )
+from verifiers.extract.numerals import language_of
+from verifiers.extract.operands import total_of
+from verifiers.extract.quantities import quantities
+from verifiers.extract.remark_words import FITS
+from verifiers.extract.spans import Span
+from verifiers.extract.statement_words import EQUATION, OPPOSED, ORNAMENT, REPORTS, SO, STOP, UNREAL, UNSPACED
 from verifiers.extract.turns import CORRECTION
 from verifiers.lazy_pattern import lazy_pattern
 
