@@ -16,6 +16,10 @@ class UserError(ValueError):
     """An input of the user can't be used. The message says what was given, what is allowed, and what to do."""
 
 
+class BadRowsError(UserError):
+    """Rows of a file can't be used."""
+
+
 class RunError(RuntimeError):
     """The run can't continue. The message says why and what remains."""
 

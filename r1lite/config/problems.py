@@ -22,13 +22,16 @@ class ProblemsConfig(EngineConfig):
     """File with the test problems, if --source is one file; by default test.* beside it, or 10 % held out."""
     test_split: str = "test"
     """Split of the bundled problems to test on: test, or test_hard (families never seen in training)."""
+    bad_problems: Literal["error", "drop"] = "error"
+    """Treatment of rows that can't be read, golds that can't be checked, and prompts that are too long. error: the run
+    does not start, and lists them; drop: they are left out, and dropped.json in the run directory lists them."""
     model: str | None = None
     """Hugging Face id (or ID@REVISION) or path of a causal language model. By default Qwen/Qwen2.5-0.5B with CUDA,
     otherwise the bundled nano; for countdown_small by default nano-countdown."""
     template: str = "r1_zero"
     """Prompt template: r1_zero, short, chat, or your own text that contains {question}."""
     max_prompt_tokens: int = Field(1024, ge=2)
-    """Longest prompt, in tokens; a longer one is an error."""
+    """Longest prompt, in tokens; a longer one is an error, or is dropped (--bad-problems)."""
     max_completion_tokens: int = Field(1024, ge=1)
     """Longest completion, in tokens."""
     stop_text: str | None = None

@@ -46,10 +46,17 @@ def evaluation_sets(
     Raises: UserError for sets that can't be read.
     """
     names = config.decontaminate
-    place = TaskSource(config.source, config.test_source, config.test_split) if config.source else None
+    place = (
+        TaskSource(config.source, config.test_source, config.test_split, config.bad_problems) if config.source else None
+    )
     if place is None and source is not None and source.config.get("source"):
         made = source.config
-        place = TaskSource(str(made["source"]), made.get("test_source"), str(made.get("test_split", "test")))
+        place = TaskSource(
+            str(made["source"]),
+            made.get("test_source"),
+            str(made.get("test_split", "test")),
+            "drop" if made.get("bad_problems") == "drop" else "error",
+        )
     if names is None:
         names = ["test"] if known is not None or place is not None else []
     sets: dict[str, tuple[Problem, ...]] = {}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from r1lite.config import EvalConfig, ProblemsConfig, RLConfig
-from r1lite.errors import UserError, listing
+from r1lite.errors import BadRowsError, UserError, listing
 from r1lite.scoring.scorer import Scorer
 from r1lite.tasks import Problems, Source, Task, find, load, tagged_gold
 from r1lite.tasks import prompts as templates
@@ -18,9 +19,15 @@ from verifiers.pool import LATE
 
 
 def load_problems(task: Task, config: ProblemsConfig, scorer: Scorer) -> Problems:
-    """Loads the task's problems. Raises UserError if the verifiers can't use a gold answer, or problems are missing."""
+    """Loads the task's problems. Raises UserError if the verifiers can't use a gold answer, or problems are missing.
+
+    With --bad-problems drop, problems that can't be used are left out, and `dropped` lists them.
+    """
     assert config.source is not None
-    problems = load(task, Source(config.source, config.test_source, config.test_split))
+    try:
+        problems = load(task, Source(config.source, config.test_source, config.test_split, config.bad_problems))
+    except BadRowsError as error:
+        raise UserError(f"{error}{_hint(config)}") from error
     if isinstance(config, RLConfig) and not problems.train and problems.test:
         raise UserError(
             f"--task {task.name} only has test problems: train on another task, and measure with r1lite eval"
@@ -36,18 +43,68 @@ def load_problems(task: Task, config: ProblemsConfig, scorer: Scorer) -> Problem
             raise UserError(f"--task {task.name}: {error}") from error
     # Our verifiers check the gold first, also for an empty completion; other verifiers may do anything.
     ours = {name: verify for name, verify in scorer.reward.verifiers.items() if name in VERIFIERS}
-    nothing, bad = Completion(""), []
-    for problem in problems.test if isinstance(config, EvalConfig) else (*problems.train, *problems.test):
+    nothing = Completion("")
+
+    def why_bad(problem: Problem) -> str | None:
         try:
             if problem.answer and scorer.correct.reads_gold:
                 gold_text(problem.answer, f"the gold of problem {problem.id!r}")
             for verify in {**scorer.correct.verifiers, **ours}.values():
                 verify(problem, nothing)
         except VerifierError as error:
-            bad.append(str(error))
-    if bad:
-        raise UserError(f"--source {config.source}: {len(bad):,} problems can't be checked:\n{listing(bad)}")
-    return problems
+            return str(error)
+        return None
+
+    return _without_bad(problems, config, why_bad, "can't be checked")
+
+
+def _without_bad(
+    problems: Problems, config: ProblemsConfig, why_bad: Callable[[Problem], str | None], what: str
+) -> Problems:
+    """Returns the problems for which `why_bad` returns None.
+
+    Raises:
+        UserError: without --bad-problems drop, some are bad; the message says how many and `what` they are. With it,
+            none is left to train on or to test.
+    """
+    checked = problems.test if isinstance(config, EvalConfig) else [*problems.train, *problems.test]
+    bad = {
+        id(problem): problems.location(problem) + why for problem in checked if (why := why_bad(problem)) is not None
+    }
+    if not bad:
+        return problems
+    train, test = ([one for one in part if id(one) not in bad] for part in (problems.train, problems.test))
+    if config.bad_problems == "error" or not test or (problems.train and not train):
+        raise UserError(
+            f"--source {config.source}: {len(bad):,} problems {what}:\n{listing(list(bad.values()))}{_hint(config)}"
+        )
+    return replace(problems, train=train, test=test, dropped=(*problems.dropped, *bad.values()))
+
+
+def _hint(config: ProblemsConfig) -> str:
+    return "" if config.bad_problems == "drop" else "\ncorrect them, or leave them out with --bad-problems drop"
+
+
+def without_long(problems: Problems, config: ProblemsConfig, model: Any, tokenizer: Any) -> Problems:
+    """Returns the problems whose prompts are short enough, with --bad-problems drop; else all. Raises UserError."""
+    if config.bad_problems == "error":
+        return problems
+    checked = problems.test if isinstance(config, EvalConfig) else [*problems.train, *problems.test]
+    lengths = {id(prompt.problem): len(prompt.token_ids) for prompt in _tokenized(checked, config, tokenizer)}
+    context = getattr(model.config, "max_position_embeddings", None)
+    room = (
+        config.max_prompt_tokens
+        if context is None
+        else min(config.max_prompt_tokens, context - config.max_completion_tokens)
+    )
+
+    def why_bad(problem: Problem) -> str | None:
+        tokens = lengths[id(problem)]
+        return (
+            f"the prompt of problem '{problem.name}' has {tokens} tokens, more than {room}" if tokens > room else None
+        )
+
+    return _without_bad(problems, config, why_bad, "have prompts that are too long")
 
 
 def try_scorer(task: Task, config: ProblemsConfig, scorer: Scorer, problems: Problems) -> list[str]:
@@ -75,6 +132,12 @@ def try_scorer(task: Task, config: ProblemsConfig, scorer: Scorer, problems: Pro
 
 def make_prompts(problems: Sequence[Problem], config: ProblemsConfig, model: Any, tokenizer: Any) -> list[Prompt]:
     """Renders and tokenizes the prompts. Raises UserError if one is too long or the tokenizer does not fit."""
+    made = _tokenized(problems, config, tokenizer)
+    _check_prompts(made, config, model)
+    return made
+
+
+def _tokenized(problems: Sequence[Problem], config: ProblemsConfig, tokenizer: Any) -> list[Prompt]:
     templates.check(config.template)
     around = find(config.task).template
     texts = [
@@ -84,10 +147,13 @@ def make_prompts(problems: Sequence[Problem], config: ProblemsConfig, model: Any
     # A chat template adds its own special tokens.
     encoded = tokenizer(texts, add_special_tokens=config.template != "chat")["input_ids"]
     prefill = templates.prefill(config.template, around, tokenizer)
-    made = [
+    return [
         Prompt(problem, text, tuple(token_ids), prefill)
         for problem, text, token_ids in zip(problems, texts, encoded, strict=True)
     ]
+
+
+def _check_prompts(made: Sequence[Prompt], config: ProblemsConfig, model: Any) -> None:
     vocabulary = model.get_input_embeddings().num_embeddings
     for prompt in made:
         name = prompt.problem.name
@@ -104,6 +170,7 @@ def make_prompts(problems: Sequence[Problem], config: ProblemsConfig, model: Any
     if tokens > config.max_prompt_tokens:
         raise UserError(
             f"the prompt of problem '{name}' has {tokens} tokens; --max-prompt-tokens is {config.max_prompt_tokens}"
+            " (--bad-problems drop leaves such problems out)"
         )
     context = getattr(model.config, "max_position_embeddings", None)
     if context is not None and tokens + config.max_completion_tokens > context:
@@ -115,7 +182,6 @@ def make_prompts(problems: Sequence[Problem], config: ProblemsConfig, model: Any
             f"the prompt of problem '{name}' has {tokens} tokens and --max-completion-tokens is "
             f"{config.max_completion_tokens}, but the model's context is {context}: {helps}"
         )
-    return made
 
 
 def fingerprint(problems: Problems) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from r1lite.config import GRPOConfig, load
-from r1lite.scoring.problems import load_problems, make_prompts
+from r1lite.scoring.problems import load_problems, make_prompts, without_long
 from r1lite.scoring.scorer import make_scorer
 from r1lite.selftest import Options
 from r1lite.tasks import find
@@ -57,4 +57,5 @@ def subject(options: Options, *more: str) -> Subject:
         problems = load_problems(task, config, scorer)
     finally:
         scorer.close()
+    problems = without_long(problems, config, model, tokenizer)
     return Subject(config, model, tokenizer, make_prompts(problems.train[:PROMPTS], config, model, tokenizer))

@@ -30,12 +30,12 @@ from r1lite.run.display import Display
 from r1lite.run.files import read_json
 from r1lite.run.run_dir import path_to_resume
 from r1lite.run.signals import StopSignal
-from r1lite.scoring.problems import load_problems, make_prompts, try_scorer
+from r1lite.scoring.problems import load_problems, make_prompts, try_scorer, without_long
 from r1lite.scoring.scorer import Scorer, make_scorer
 from r1lite.tasks import find
 from r1lite.training.machine import check_model, located
 from r1lite.training.resolve import resolve_config
-from r1lite.training.setup import Setup, open_run
+from r1lite.training.setup import Setup, open_run, show_dropped
 from r1lite.training.several import refuse
 from r1lite.types import Prompt
 
@@ -181,6 +181,8 @@ def _jobs(configs: list[EvalConfig], setup: Setup) -> list[_Job]:
         problems = load_problems(find(config.task), config, scorer)
         for doubt in try_scorer(find(config.task), config, scorer, problems):
             setup.display.line("warning", doubt)
+        problems = without_long(problems, config, setup.model, setup.tokenizer)
+        show_dropped(setup.display, problems)
         chosen = problems.test[: config.tested_problems]
         jobs.append(_Job(config.task, config, scorer, make_prompts(chosen, config, setup.model, setup.tokenizer)))
         setup.display.line("problems", f"{problems.origin}: {len(problems.test):,} to test")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from r1lite.errors import UserError
@@ -22,6 +22,13 @@ class Problems:
     train: list[Problem]
     test: list[Problem]
     origin: str  # one line for the user
+    dropped: tuple[str, ...] = ()  # why each problem that can't be used was left out, with its place
+    locations: Mapping[tuple[str, str], str] = field(default_factory=dict)  # FILE:LINE by (id, prompt), where known
+
+    def location(self, problem: Problem) -> str:
+        """Returns "FILE:LINE: " for a problem that is from a file, else ""."""
+        known = self.locations.get((problem.id, problem.prompt))
+        return f"{known}: " if known else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,7 @@ class Source:
     name: str  # "hub", "bundled", "generated", or a path
     test: str | None = None  # path of the test problems, if `name` is a path
     test_split: str = "test"  # split of the bundled problems
+    bad: Literal["error", "drop"] = "error"  # treatment of rows that can't be used
 
 
 def tagged_gold(problem: Problem) -> str:

@@ -101,17 +101,21 @@ def _check(options: argparse.Namespace) -> int:
     if options.source is None:
         refuse_no_source(task)
     default = next((source for source in ("generated", "bundled", "hub") if source in task.sources), "hub")
-    problems = load(task, Source(options.source or default, options.test_source, options.test_split))
+    problems = load(task, Source(options.source or default, options.test_source, options.test_split, "drop"))
     bad = failures(task, problems)
-    total = len(problems.train) + len(problems.test)
+    failed = [
+        *problems.dropped,
+        *(f"{problems.location(one.problem) or f'{one.split} {one.problem.name}: '}{one.why}" for one in bad),
+    ]
+    total = len(problems.dropped) + len(problems.train) + len(problems.test)
     print(f"{problems.origin}: {len(problems.train):,} train problems, {len(problems.test):,} test problems")
-    for failure in bad[: options.show]:
-        print(f"  {failure.split} {failure.problem.name}: {failure.why}")
-    if len(bad) > options.show:
-        print(f"  ... and {len(bad) - options.show} more (--show N)")
-    passed = total - len({(failure.split, failure.problem.id) for failure in bad})
+    for line in failed[: options.show]:
+        print(f"  {line}")
+    if len(failed) > options.show:
+        print(f"  ... and {len(failed) - options.show} more (--show N)")
+    passed = total - len(problems.dropped) - len({(one.split, one.problem.id) for one in bad})
     print(f"{passed:,} of {total:,} golds pass {task.correct} and {task.well_formed}")
-    return 1 if bad else 0
+    return 1 if failed else 0
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:

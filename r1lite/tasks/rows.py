@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from r1lite.errors import UserError, listing
+from r1lite.errors import BadRowsError, UserError, listing
 from r1lite.hub.revisions import load_rows
 from verifiers import rows as files
 from verifiers.core import VerifierError
@@ -22,12 +22,15 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
     return [row for _, row in located_rows(path, columns)]
 
 
-def located_rows(path: Path, columns: Sequence[str], lists: Sequence[str] = ()) -> list[tuple[int, dict[str, Any]]]:
+def located_rows(
+    path: Path, columns: Sequence[str], lists: Sequence[str] = (), dropped: list[str] | None = None
+) -> list[tuple[int, dict[str, Any]]]:
     """(line or row number, row) of a JSONL (also gzipped), JSON (list of objects) or Parquet file.
 
     Args:
         columns: columns in which each row must have text or a number.
         lists: columns in which each row must have a list of texts.
+        dropped: if given, invalid rows are left out, and what is wrong with them is added here.
 
     Raises:
         UserError: rows are invalid; the message names the file and the lines (for Parquet and JSON the rows).
@@ -38,11 +41,15 @@ def located_rows(path: Path, columns: Sequence[str], lists: Sequence[str] = ()) 
         raise UserError(f"{path}: can't be read: {error.strerror or error}") from error
     except ValueError as error:
         raise UserError(str(error)) from error
-    return checked_rows(str(path), rows, columns, lists)
+    return checked_rows(str(path), rows, columns, lists, dropped)
 
 
 def checked_rows(
-    where: str, rows: Sequence[tuple[int, Any]], columns: Sequence[str], lists: Sequence[str] = ()
+    where: str,
+    rows: Sequence[tuple[int, Any]],
+    columns: Sequence[str],
+    lists: Sequence[str] = (),
+    dropped: list[str] | None = None,
 ) -> list[tuple[int, dict[str, Any]]]:
     """Returns the rows after checking them as `located_rows` describes. Raises UserError."""
     if not rows:
@@ -57,32 +64,40 @@ def checked_rows(
                 "them (r1lite/tasks/README.md)"
             )
 
-    def check(row: Any) -> None:
+    def check(row: Any) -> dict[str, Any]:
         if isinstance(row, ValueError):
             raise row
         if not isinstance(row, dict):
             raise ValueError(f"a row must be an object with {_listed(needed)}, not {_kind(row)}")
         for column in needed:
             _check_value(row, column, is_list=column in lists)
+        return row
 
-    made_of_each(where, rows, check)
-    return list(rows)
+    return made_of_each(where, rows, check, dropped)
 
 
-def made_of_each(where: str, rows: Sequence[tuple[int, Any]], make: Callable[[Any], T]) -> list[T]:
-    """Returns what `make` returns for each row. Raises UserError, which counts all rows that it rejects.
+def made_of_each(
+    where: str, rows: Sequence[tuple[int, Any]], make: Callable[[Any], T], dropped: list[str] | None = None
+) -> list[tuple[int, T]]:
+    """Returns what `make` returns for each row, with the row's number.
 
     Args:
         make: may raise ValueError or VerifierError for an unusable row.
+        dropped: if given, unusable rows are left out, and what is wrong with them is added here.
+
+    Raises:
+        BadRowsError: rows are unusable and `dropped` is None, or all are; the message counts them.
     """
     made, bad = [], []
     for place, row in rows:
         try:
-            made.append(make(row))
+            made.append((place, make(row)))
         except (ValueError, VerifierError) as error:
             bad.append(f"{where}:{place}: {error}")
-    if bad:
-        raise UserError(f"{where}: {len(bad):,} of {len(rows):,} rows can't be used:\n{listing(bad)}")
+    if bad and (dropped is None or not made):
+        raise BadRowsError(f"{where}: {len(bad):,} of {len(rows):,} rows can't be used:\n{listing(bad)}")
+    if dropped is not None:
+        dropped += bad
     return made
 
 

@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,6 +30,14 @@ class HubSplit:
     dataset: str
     config: str | None
     split: str
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What the reading of a source finds beside the problems."""
+
+    dropped: list[str] | None  # what is wrong with the rows that are left out; None: such rows are an error
+    locations: dict[tuple[str, str], str] = field(default_factory=dict)  # as in Problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,37 +78,43 @@ class Rows:
 
     def __call__(self, source: Source) -> Problems:
         self.check(source)
+        reading = _Reading([] if source.bad == "drop" else None)
         if source.name == "hub" or source.name.startswith("hub@"):
-            return self._from_hub(source.name.partition("@")[2] or None)
-        if source.name == "bundled":
-            return self._bundled(source.test_split)
-        return self._from_path(_path(source.name), _path(source.test) if source.test else None)
+            problems = self._from_hub(source.name.partition("@")[2] or None, reading)
+        elif source.name == "bundled":
+            problems = self._bundled(source.test_split, reading)
+        else:
+            problems = self._from_path(_path(source.name), _path(source.test) if source.test else None, reading)
+        return replace(problems, dropped=tuple(reading.dropped or ()), locations=reading.locations)
 
-    def _from_hub(self, revision: str | None) -> Problems:
+    def _from_hub(self, revision: str | None, reading: _Reading) -> Problems:
         parts: dict[str, list[Problem]] = {"train": [], "test": []}
         for name, splits in self.hub.items():
             for place in splits:
                 where = f"{place.dataset}{f' ({place.config})' if place.config else ''}, {place.split}"
-                rows = enumerate(hub_rows(place.dataset, place.config, place.split, revision), 1)
-                parts[name] += self._made(checked_rows(where, list(rows), self.columns, self.lists), name, where)
+                rows = list(enumerate(hub_rows(place.dataset, place.config, place.split, revision), 1))
+                usable = checked_rows(where, rows, self.columns, self.lists, reading.dropped)
+                parts[name] += self._made(usable, name, where, reading)
         names = sorted({place.dataset for splits in self.hub.values() for place in splits})
         return Problems(parts["train"], parts["test"], f"{' and '.join(names)} from the Hugging Face Hub")
 
-    def _bundled(self, test_split: str) -> Problems:
+    def _bundled(self, test_split: str, reading: _Reading) -> Problems:
         assert self.bundled is not None  # ensured by check()
         folder = bundled(f"datasets/{self.bundled}")
-        train, path = self._file(folder / "train.jsonl", "train"), folder / f"{test_split}.jsonl"
+        train, path = self._file(folder / "train.jsonl", "train", reading), folder / f"{test_split}.jsonl"
         if not path.exists():
             splits = sorted(file.stem for file in folder.glob("test*.jsonl"))
             raise UserError(f"--test-split {test_split} is unknown; bundled: {', '.join(splits)}")
-        return Problems(train, self._file(path, test_split), "bundled GSM8K-style problems, written for r1lite")
+        return Problems(
+            train, self._file(path, test_split, reading), "bundled GSM8K-style problems, written for r1lite"
+        )
 
-    def _from_path(self, path: Path, test_path: Path | None) -> Problems:
+    def _from_path(self, path: Path, test_path: Path | None, reading: _Reading) -> Problems:
         if "train" not in self.hub:
             test_path = test_path or (_split_file(path, "test") if path.is_dir() else path)
             if test_path is None:
                 raise UserError(f"--source {path}: the folder needs test.* ({', '.join(_SUFFIXES)})")
-            return Problems([], self._file(test_path, "test"), f"{test_path}, for testing only")
+            return Problems([], self._file(test_path, "test", reading), f"{test_path}, for testing only")
         if path.is_dir():
             train_path, test_path = _split_file(path, "train"), test_path or _split_file(path, "test")
             if train_path is None or test_path is None:
@@ -110,23 +124,23 @@ class Rows:
             if test_path is None and path.name.partition(".")[0] == "train":
                 test_path = _split_file(path.parent, "test")
         if test_path is not None:
-            train, test = self._file(train_path, "train"), self._file(test_path, "test")
+            train, test = self._file(train_path, "train", reading), self._file(test_path, "test", reading)
             return Problems(train, test, f"{train_path}, tested on {test_path}")
-        return self._split(path)
+        return self._split(path, reading)
 
-    def _split(self, path: Path) -> Problems:
+    def _split(self, path: Path, reading: _Reading) -> Problems:
         """Splits one file into train and test problems."""
-        rows = located_rows(path, self.columns, self.lists)
+        rows = located_rows(path, self.columns, self.lists, reading.dropped)
         if self.split_of is not None:
-            splits = made_of_each(str(path), rows, functools.partial(called, "split_of()", self.split_of))
+            split_of = functools.partial(called, "split_of()", self.split_of)
+            splits = made_of_each(str(path), rows, lambda row: (split_of(row), row), reading.dropped)
             own = {
-                name: [located for located, split in zip(rows, splits, strict=True) if split == name]
-                for name in ("train", "test")
+                name: [(place, row) for place, (split, row) in splits if split == name] for name in ("train", "test")
             }
             if own["train"] and own["test"]:
-                train, test = (self._made(part, name, str(path)) for name, part in own.items())
+                train, test = (self._made(part, name, str(path), reading) for name, part in own.items())
                 return Problems(train, test, f"{path}, with its authors' split")
-        every = self._made(rows, "train", str(path))
+        every = self._made(rows, "train", str(path), reading)
         test = [problem for problem in every if held_out(problem.prompt)]
         train = [problem for problem in every if not held_out(problem.prompt)]
         if not test or not train:
@@ -137,12 +151,16 @@ class Rows:
             )
         return Problems(train, test, f"{path}, {len(test)} of its problems held out for the test (chosen by a hash)")
 
-    def _file(self, path: Path, split: str) -> list[Problem]:
-        return self._made(located_rows(path, self.columns, self.lists), split, str(path))
+    def _file(self, path: Path, split: str, reading: _Reading) -> list[Problem]:
+        rows = located_rows(path, self.columns, self.lists, reading.dropped)
+        return self._made(rows, split, str(path), reading)
 
-    def _made(self, rows: Sequence[tuple[int, Row]], split: str, where: str) -> list[Problem]:
+    def _made(self, rows: Sequence[tuple[int, Row]], split: str, where: str, reading: _Reading) -> list[Problem]:
         numbers = itertools.count()
-        return made_of_each(where, rows, lambda row: self._one(row, f"{split}-{next(numbers)}"))
+        made = made_of_each(where, rows, lambda row: self._one(row, f"{split}-{next(numbers)}"), reading.dropped)
+        for place, problem in made:
+            reading.locations.setdefault((problem.id, problem.prompt), f"{where}:{place}")
+        return [problem for _, problem in made]
 
     def _one(self, row: Row, name: str) -> Problem:
         """The problem of a row; `name` is its id if it has no other. Raises ValueError or VerifierError."""

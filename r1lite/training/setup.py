@@ -22,7 +22,7 @@ from r1lite.config.engines import find_engine
 from r1lite.config.presets import PRESETS
 from r1lite.distributed.together import everyone, from_main, together
 from r1lite.distributed.world import ALONE, World
-from r1lite.errors import UserError
+from r1lite.errors import UserError, listing
 from r1lite.evaluation.intervals import few
 from r1lite.model.lora import adapter_of, add_adapter, merged_weights
 from r1lite.model.policy import Policy
@@ -41,7 +41,7 @@ from r1lite.run.environment import read_environment
 from r1lite.run.run_dir import RunDir, claim_path
 from r1lite.run.unwritten import Unwritten
 from r1lite.run.watchdog import Watchdog
-from r1lite.scoring.problems import fingerprint, load_problems, make_prompts, try_scorer
+from r1lite.scoring.problems import fingerprint, load_problems, make_prompts, try_scorer, without_long
 from r1lite.scoring.scorer import Scorer, describe, make_scorer
 from r1lite.tasks import Problems, Task, find
 from r1lite.training.early import RESTARTED
@@ -140,6 +140,7 @@ def _open_run(
         doubts = try_scorer(task, config, scorer, problems)
         elsewhere = isinstance(config, OnRayConfig) and config.engines_on_ray
         model, tokenizer = load_empty(config) if elsewhere else load(config)
+        problems = without_long(problems, config, model, tokenizer)
         tested = problems.test[: config.tested_problems]
         trained_on = problems.train if isinstance(config, RLConfig) else []
         prompts = make_prompts([*tested, *trained_on], config, model, tokenizer)
@@ -159,6 +160,8 @@ def _open_run(
                     f"ranks {rank} and {world.rank} have different problems: copy the same files to each machine"
                 )
         results = {"reward": describe(scorer.reward), **(loaded.results if loaded else {})}
+        if problems.dropped:
+            results["dropped"] = {"problems": list(problems.dropped)}
         data = f" or the rows of {config.data}" if getattr(config, "data", None) else ""
         # Stored as a formula, since a task's default may change.
         formula = {"reward": scorer.reward.formula} if isinstance(config, RLConfig) and not config.resume else {}
@@ -207,6 +210,7 @@ def _show(
     display.line("reward", str(setup.scorer.reward))
     for warning in doubts:
         display.line("warning", warning)
+    show_dropped(display, problems)
     if (preset := getattr(config, "preset", None)) is not None:
         display.line(
             "preset",
@@ -217,6 +221,15 @@ def _show(
     display.line("run", f"{setup.run_dir.path}{' (resumed)' if config.resume else ''}")
     for line in warnings:
         display.line("warning", line)
+
+
+def show_dropped(display: Display, problems: Problems) -> None:
+    """Prints how many problems can't be used and are left out, and the first of them."""
+    if dropped := problems.dropped:
+        total = len(dropped) + len(problems.train) + len(problems.test)
+        display.line("warning", f"{len(dropped):,} of {total:,} problems can't be used and are left out:")
+        for line in listing(dropped).splitlines():
+            display.line("", line)
 
 
 def open_dir(config: Any, world: World, learns_from: str) -> RunDir:

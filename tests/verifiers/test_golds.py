@@ -11,7 +11,7 @@ import pytest
 
 from r1lite.errors import UserError
 from r1lite.tasks import Source, find
-from verifiers import Completion, GoldError, Problem, Reward, VerifierError
+from verifiers import Completion, GoldError, Problem, Reward, VerifierError, check_gold, resolve
 from verifiers.__main__ import main
 from verifiers.adapters.lm_eval import lm_eval_results
 from verifiers.adapters.openrlhf import openrlhf_reward
@@ -115,3 +115,28 @@ def test_adapters_with_a_missing_answer():
 def test_infinity_as_a_text():
     score = Reward("math")(Problem(answer=gold_text(r"\infty")), Completion(r"\boxed{\infty}"))
     assert score.reward == 1.0
+
+
+NO_ANSWERS = [
+    "proof", "notfound", "Not found.", "N/A", "TBD", r"$\text{See figure 3.}$", "See the attached graph.",
+    "see solution", "Answers will vary. Example: 3",
+    "unknown", "I don’t know.", "no answer", "to prove", "略", "见解析", "证明见解析",
+    "答案不唯一，如 3", "図参照", "siehe Abbildung 2", "voir la figure", "ver figura", "см. рисунок", "zob. rysunek",
+    "não sei", "1/0", r"\frac{3}{2-2}", r"(1, \frac{2}{0})", r"x=\frac{5}{0}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("gold", NO_ANSWERS)
+def test_a_gold_that_stands_for_a_missing_answer_pays_nobody(gold):
+    with pytest.raises(GoldError, match=r"stands for a missing answer|divides by zero"):
+        resolve("math")(Problem(answer=gold), Completion(rf"\boxed{{{gold}}}"))
+
+
+@pytest.mark.parametrize(
+    "gold",
+    ["none", "no solution", "undefined", "does not exist", "cannot be determined", "impossible", "infinitely many",
+     r"\frac{n}{a}", r"\frac{1}{x}", "0/5", "1:0", "x", "no", "无解", "不存在", r"\lim_{x\to0}\frac{1}{x^2}",
+     r"\text{the figure is a circle}"],
+)  # fmt: skip
+def test_a_gold_that_only_looks_like_it_is_one(gold):
+    check_gold(Problem(answer=gold))

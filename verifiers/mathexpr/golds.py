@@ -20,6 +20,7 @@ from verifiers.mathexpr.limits import Budget, TooHard, Unreadable, current
 from verifiers.mathexpr.local import grouped_by_points
 from verifiers.mathexpr.naming import nodes_of
 from verifiers.mathexpr.nodes import Node, number
+from verifiers.mathexpr.placeholders import no_answer
 from verifiers.mathexpr.reading import read
 
 INTEGER = lazy_pattern(
@@ -63,6 +64,9 @@ def read_gold(text: str) -> Gold | str:
     try:
         with Budget():
             answer = _measured(_one_of(read(_as_stored(text.strip(" \n\r")))))
+            why = no_answer(text, nodes_of(answer))
+            if why is not None:
+                return why
             kind = type_name(answer)
             values = evaluated(nodes_of(answer))
     except Unreadable as error:

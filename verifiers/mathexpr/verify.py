@@ -114,7 +114,7 @@ class MathVerifier:
         GoldError: (when called) the problem has no gold, or one that can't be understood.
     """
 
-    version = "16"
+    version = "17"
 
     def __init__(
         self,

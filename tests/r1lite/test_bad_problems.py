@@ -1,0 +1,88 @@
+"""Problems that can't be used: an error with their places, or left out, counted and listed."""
+
+import json
+
+import pytest
+
+from r1lite.cli import main
+from r1lite.tasks import Source
+from r1lite.tasks.gsm8k import load
+
+GOOD = [{"question": f"{i} + 1?", "answer": str(i + 1)} for i in range(60)]
+BAD = {
+    3: "{",  # not JSON
+    5: json.dumps({"question": "blank?", "answer": " "}),
+    7: json.dumps({"question": "prove it", "answer": "proof"}),
+    9: json.dumps({"question": "1 : 0?", "answer": "1/0"}),
+    11: json.dumps({"question": "long " * 300, "answer": "4"}),
+}
+SHORT = ["--template", "short", "--max-completion-tokens", "8", "--max-prompt-tokens", "120"]
+RUN = [*SHORT, "--steps", "2", "--prompts-per-step", "2", "--group-size", "2", "--eval-samples", "1"]
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    lines = [json.dumps(row) for row in GOOD]
+    for at, line in BAD.items():
+        lines.insert(at - 1, line)
+    path = tmp_path / "mixed.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.quick
+def test_by_default_they_are_an_error_with_a_way_out(mixed, tiny_path, tmp_path, capsys):
+    argv = ["grpo", "--model", str(tiny_path), "--source", str(mixed), "--out", str(tmp_path / "run"), *RUN]
+    repairs = {3: "not JSON", 7: "'proof': it stands for a missing answer", 11: "--max-prompt-tokens is 120"}
+    for line, message in repairs.items():
+        assert main(argv) == 2
+        shown = capsys.readouterr().err
+        assert message in shown
+        assert "--bad-problems drop" in shown
+        if line != 11:
+            assert f"{mixed}:{line}: " in shown
+        kept = mixed.read_text().split("\n")
+        for wrong in [at for at in BAD if at <= line + 2]:
+            kept[wrong - 1] = json.dumps(GOOD[0])
+        mixed.write_text("\n".join(kept))
+    assert not (tmp_path / "run").exists()
+
+
+def test_dropped_they_are_counted_and_listed(mixed, tiny_path, tmp_path, capsys):
+    argv = ["grpo", "--model", str(tiny_path), "--source", str(mixed), "--out", str(tmp_path / "run"), *RUN]
+    assert main([*argv, "--bad-problems", "drop"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "5 of 65 problems can't be used and are left out" in shown
+    found = json.loads((tmp_path / "run" / "dropped.json").read_text())["problems"]
+    assert sorted(int(line.removeprefix(f"{mixed}:").partition(":")[0]) for line in found) == sorted(BAD)
+    assert main(["grpo", "--resume", "--out", str(tmp_path / "run"), "--steps", "3"]) == 0  # the same are dropped
+    argv = ["eval", "--model", str(tiny_path), "--source", str(mixed), "--out", str(tmp_path / "eval"), *SHORT]
+    assert main([*argv, "--eval-samples", "1", "--bad-problems", "drop"]) == 0
+
+
+@pytest.mark.quick
+def test_nothing_left_is_an_error(tiny_path, tmp_path, capsys):
+    for split in ("train", "test"):
+        (tmp_path / f"{split}.jsonl").write_text(BAD[7] + "\n")
+    argv = ["grpo", "--model", str(tiny_path), "--source", str(tmp_path), "--out", str(tmp_path / "run"), *RUN]
+    assert main([*argv, "--bad-problems", "drop"]) == 2
+    assert "2 problems can't be checked" in (shown := capsys.readouterr().err)
+    assert "leave them out" not in shown
+
+
+@pytest.mark.quick
+def test_tasks_check_names_every_bad_row(mixed, capsys):
+    assert main(["tasks", "check", "gsm8k", "--source", str(mixed)]) == 1
+    shown = capsys.readouterr().out
+    for line in (3, 5, 7, 9):
+        assert f"{mixed}:{line}: " in shown
+    assert "61 of 65 golds pass" in shown
+
+
+@pytest.mark.quick
+def test_a_source_keeps_its_rows_and_their_lines(mixed):
+    problems = load(Source(str(mixed), bad="drop"))
+    assert [line.rpartition(f"{mixed}:")[2].partition(":")[0] for line in problems.dropped] == ["3", "5"]
+    every = {problem.prompt: problem for problem in (*problems.train, *problems.test)}
+    assert problems.location(every["prove it"]) == f"{mixed}:7: "
+    assert problems.location(every["59 + 1?"]) == f"{mixed}:65: "
