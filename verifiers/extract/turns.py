@@ -28,7 +28,15 @@ CORRECTION = Gated(
     r"|عذر|آسف|أخطأت|لحظة|انتظر|ببخشید|اشتباه|סליחה|טעיתי|טעות|माफ|रुक|ग़लती|抱歉|弄错|弄錯|算错|算錯|糊涂"
     r"|すみません|失礼し|죄송|실수|틀렸"
     r"|ich meine|je veux dire|quiero decir|quero dizer|voglio dire|訂正|間違|(?<![^。、\s])(?:いや|いえ|いいえ)[、,]"
-    r"|正しい答え|正しくは|아니|정정|잘못|أقصد|تصحيح|गलत",
+    r"|正しい答え|正しくは|아니|정정|잘못|أقصد|تصحيح|गलत"
+    r"|korrektur|korrigier\w*|richtigstell\w*|vertan|irrtum|doch nicht|vielmehr|stattdessen|nachgerechnet"
+    r"|je (?:me )?corrige|corrigeons|je me reprends|rectifi\w+|plutôt|en fait[,:]|reprenons|recalcul\w+"
+    r"|corrección|corrijamos|mejor dicho|en realidad|correção|corrigindo|melhor dizendo|na realidade|refazendo"
+    r"|correggo|correzione|correggiamo|ripensandoci|anzi[,:]|in realtà|ricalcol\w+|correctie|corrigeer|herstel[,:.]"
+    r"|eigenlijk|opnieuw|rättelse|rättar|fel[,:.!]|egentligen|räknar om|poprawiam|poprawka|poprawn[yaei]\w*"
+    r"|sprostowanie|właściwie|jednak|поправ\w+|вернее|на самом деле|неверно|неправильно|пересч\w+|düzelt\w*|aslında"
+    r"|hatalı|daha doğrusu|sửa lại|đính chính|thực ra|ralat|sebenarnya|salah[,:.!]|纠正|糾正|改正|订正|訂正|其实|其實"
+    r"|失误|誤り|やり直|見直|計算ミス|正確には|実は|오류|착각|사실은|다시 (?:계산|생각|보니)|خطأ|الصواب|في الواقع|सुधार",
     re.IGNORECASE,
 )
 CONCLUSION = Gated(
