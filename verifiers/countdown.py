@@ -22,6 +22,7 @@ REASONS = {
 }  # the closed set of reasons
 _MAX_CHARS, _MAX_DIGITS, _MAX_DEPTH = 2000, 15, 60
 _TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?)|(.))", re.DOTALL)
+_PLAIN_NUMBER = re.compile(r"[+-]?\d{1,100}(?:\.\d{1,100})?(?:/\d{1,100})?", re.ASCII)
 _SIGNS = {"×": "*", "·": "*", "∙": "*", "⋅": "*", "÷": "/", "−": "-", "–": "-", "[": "(", "]": ")", "{": "(", "}": ")"}
 _LATEX = [(r"\times", "*"), (r"\cdot", "*"), (r"\div", "/"), (r"\left", ""), (r"\right", ""), ("$", ""), ("\\,", " ")]
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
@@ -163,9 +164,17 @@ def _given(problem: Problem) -> tuple[collections.Counter[Fraction], Fraction]:
 def given(name: str, numbers: Any, target: Any) -> tuple[collections.Counter[Fraction], Fraction]:
     """Parses the numbers and the target of the problem `name`. Raises GoldError."""
     try:
-        return collections.Counter(Fraction(str(n)) for n in numbers), Fraction(str(target).strip())
+        return collections.Counter(map(_number, numbers)), _number(target)
     except (ValueError, TypeError, ZeroDivisionError) as error:
         raise GoldError(f"problem {name!r}: numbers {numbers!r} or target {target!r} can't be read") from error
+
+
+def _number(value: Any) -> Fraction:
+    """Returns a number of a problem. Raises ValueError, also for 1e99999999, which would have as many digits."""
+    text = str(value).strip()
+    if not _PLAIN_NUMBER.fullmatch(text):
+        raise ValueError(f"{text[:40]!r} is no number")
+    return Fraction(text)
 
 
 def _listed(numbers: collections.Counter[Fraction]) -> str:

@@ -7,12 +7,19 @@ import regex
 _LONGEST = 10_000  # characters
 _LARGEST = 100_000  # characters with all counted repeats expanded, as the library compiles them
 _TOKEN = regex.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\{(\d*)(?:,(\d*))?\}|.", regex.DOTALL)
+_IN_A_ROW = 500  # the library prepares a search for such a text in a time that grows with the cube of its length
+_LITERAL = regex.compile(rf"[^\\\[\](){{}}|.*+?^$]{{{_IN_A_ROW + 1}}}")
+_CALL = regex.compile(r"\(\?(?:R|[+-]?\d|&|P>)")  # (?R), (?1), (?&name)
 
 
 def compiled(pattern: str, flags: int = 0) -> regex.Pattern[str]:
     """Returns the compiled pattern. Raises ValueError if it is invalid, or would be too large."""
     if len(pattern) > _LONGEST:
         raise ValueError(f"it has {len(pattern):,} characters; at most {_LONGEST:,}")
+    if _LITERAL.search(pattern):
+        raise ValueError(f"it has more than {_IN_A_ROW} plain characters in a row")
+    if _CALL.search("".join("." if token[0][0] in "\\[" else token[0] for token in _TOKEN.finditer(pattern))):
+        raise ValueError("it calls itself or one of its groups, whose depth has no limit")
     if _size(pattern) > _LARGEST:
         raise ValueError(f"its counted repeats, written out, are longer than {_LARGEST:,} characters")
     try:

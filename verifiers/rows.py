@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import re
@@ -86,7 +87,9 @@ def step_files(run: Path) -> list[tuple[int, Path]]:
     """Returns (step, file) of a training run's rollouts, in order. If a step has two files, the compressed one, which
     the run wrote, is used."""
     found = [
-        (int(match[1]), path) for path in (run / "rollouts").glob("step-*") if (match := _STEP.fullmatch(path.name))
+        (int(match[1]), path)
+        for path in (run / "rollouts").glob("step-*")
+        if (match := _STEP.fullmatch(path.name)) and path.is_file()  # not a pipe, which might never end
     ]
     return sorted(dict(sorted(found)).items())
 
@@ -127,11 +130,26 @@ def _parquet(path: Path) -> Iterator[tuple[int, Any]]:
         number = 0
         with pyarrow.parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=_PARQUET_ROWS):
-                for row in batch.to_pylist():
+                for row in _pyrows(batch):
                     number += 1
                     yield number, row
     except pyarrow.ArrowException as error:
         raise ValueError(f"{path}: not a Parquet file: {error}") from error
+
+
+def _pyrows(batch: Any) -> Iterator[dict[str, Any]]:
+    """Yields the rows without values that Python can't express, such as a date in the year 9,999,999."""
+    try:
+        yield from batch.to_pylist()
+        return
+    except Exception:  # the library raises any error of the conversion
+        pass
+    for at in range(batch.num_rows):
+        row = {}
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            with contextlib.suppress(Exception):
+                row[name] = column[at].as_py()
+        yield row
 
 
 def pair(row: Any, columns: Columns, *, default_id: str, reads_gold: bool = True) -> tuple[Problem, Completion]:

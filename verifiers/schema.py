@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -34,6 +35,16 @@ _HOLD_SCHEMAS = {"allOf", "anyOf", "oneOf", "prefixItems"}
 _HOLD_NAMED_SCHEMAS = {"properties", "patternProperties", "dependentSchemas", "$defs"}
 
 
+_LONGEST = 1_000_000  # characters of a schema
+_STEPS = 100_000
+_STEPS_PER_CHARACTER = 20
+_left: ContextVar[list[int]] = ContextVar("_left")  # rules that may still be applied
+
+
+class TooManySteps(Exception):  # not a ValueError, which says that the answer is not JSON
+    """The schema's rules would be applied too often."""
+
+
 class SchemaError(ValueError):
     """The schema itself can't be used."""
 
@@ -44,6 +55,8 @@ class JsonSchema:
     A ```json fence around the answer is removed. Reasons: `valid`, `invalid` (the detail names place and rule),
     `not_json` (also repeated keys, NaN, and text around it), `no_answer`, `too_long`, `too_deep`. It never abstains.
 
+    A schema whose rules are applied too often, as references can repeat one another, gives `too_hard`.
+
     Args:
         schema: JSON Schema, 2020-12; None = `Problem.meta["schema"]`, or `Problem.answer` as JSON. An unknown keyword
             is refused: it is probably a typing mistake, and would allow everything.
@@ -53,7 +66,7 @@ class JsonSchema:
     Raises (when called): GoldError if the problem's schema or answer is missing or can't be used.
     """
 
-    version = "2"
+    version = "3"
 
     def __init__(self, *, schema: Mapping[str, Any] | None = None, equal: bool = False, where: str = "answer") -> None:
         self._validator = None
@@ -75,7 +88,9 @@ class JsonSchema:
             bare = bare[bare.index("\n") : -3]
         try:
             value = _json(bare)
-            broken = broken_rule(value, validator)
+            broken = broken_rule(value, validator, _STEPS + _STEPS_PER_CHARACTER * len(bare))
+        except TooManySteps:
+            return Verdict(0.0, "too_hard", answer=text[:1000], span=span)
         except RecursionError:
             return Verdict(0.0, "too_deep", answer=text[:1000], span=span)
         except ValueError as error:
@@ -125,9 +140,11 @@ def validator_of(schema: Any) -> Validator:
 
 @functools.lru_cache(maxsize=256)
 def _made(text: str) -> Validator:
+    if len(text) > _LONGEST:
+        raise SchemaError(f"it has {len(text):,} characters; at most {_LONGEST:,}")
     schema = json.loads(text)
     try:
-        _Validator.check_schema(schema)
+        jsonschema.Draft202012Validator.check_schema(schema)
     except jsonschema.SchemaError as error:
         raise SchemaError(f"{error.json_path}: {error.message[:300]}") from error
     resource = referencing.jsonschema.DRAFT202012.create_resource(schema)
@@ -163,12 +180,19 @@ def _check(schema: Any, resolver: Any, at: str) -> None:
             _check(part, resolver, f"{place}.{name}" if name != "" else place)
 
 
-def broken_rule(value: Any, validator: Validator) -> str:
+def broken_rule(value: Any, validator: Validator, steps: int = _STEPS) -> str:
     """Returns the first rule that the value breaks, with its place ("$.a[0]: ..."); "" if the schema allows the value.
 
-    Raises: RecursionError if value or references nest too deeply.
+    Args:
+        steps: how many rules may be applied.
+
+    Raises: RecursionError if value or references nest too deeply, TooManySteps.
     """
-    error = next(iter(validator.iter_errors(value)), None)
+    before = _left.set([steps])
+    try:
+        error = next(iter(validator.iter_errors(value)), None)
+    finally:
+        _left.reset(before)
     return "" if error is None else f"{error.json_path}: {error.message[:300]}"
 
 
@@ -245,13 +269,25 @@ def _text_of(value: Any) -> str:
     return json.dumps(canonical(value), sort_keys=True)
 
 
+def _counted(rule: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+        left = _left.get()
+        left[0] -= 1
+        if left[0] < 0:
+            raise TooManySteps
+        return rule(validator, value, instance, schema)
+
+    return apply
+
+
+_RULES: dict[str, Callable[..., Any]] = {
+    **jsonschema.Draft202012Validator.VALIDATORS,
+    "pattern": _pattern,
+    "patternProperties": _pattern_properties,
+    "additionalProperties": _additional_properties,
+    "multipleOf": _multiple_of,
+    "uniqueItems": _unique_items,
+}
 _Validator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
-    jsonschema.Draft202012Validator,
-    {
-        "pattern": _pattern,
-        "patternProperties": _pattern_properties,
-        "additionalProperties": _additional_properties,
-        "multipleOf": _multiple_of,
-        "uniqueItems": _unique_items,
-    },
+    jsonschema.Draft202012Validator, {name: _counted(rule) for name, rule in _RULES.items()}
 )

@@ -13,6 +13,16 @@ _MOST_VALUES = 100_000
 class _Loader(yaml.SafeLoader):
     """YAML loader that refuses repeated keys."""
 
+    merged = 0  # pairs in all mappings with merge keys so far
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Copies the pairs of merged mappings into this one; limits their number, which may grow exponentially."""
+        before = len(node.value)
+        super().flatten_mapping(node)
+        self.merged += max(0, len(node.value) - before)
+        if self.merged > _MOST_VALUES:
+            raise yaml.YAMLError(f"merge keys stand for more than {_MOST_VALUES:,} values")
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
@@ -29,7 +39,7 @@ class _Loader(yaml.SafeLoader):
         """Converts errors: PyYAML's constructors fail in many ways if a value does not fit its tag (`!!bool x`)."""
         try:
             return super().construct_object(node, deep)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             kind = node.tag.rpartition(":")[2]
             raise yaml.YAMLError(f"a value is not of type {kind} (line {node.start_mark.line + 1})") from error
 

@@ -15,6 +15,7 @@ from r1lite.curation.sources import QUESTION, Source, candidate, read_block
 from r1lite.errors import UserError
 from r1lite.hub.revisions import cached_commit, split
 from r1lite.run.environment import read_environment
+from r1lite.run.files import read_bytes
 from verifiers import rows
 from verifiers.commands import storage
 from verifiers.yaml_text import read_yaml
@@ -123,7 +124,7 @@ def write_about(folder: Path, provenance: Provenance) -> None:
 
 def _read(path: Path, parse: Any) -> dict[str, Any]:
     try:
-        found = parse(path.read_text(encoding="utf-8"))
+        found = parse(read_bytes(path).decode())
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:

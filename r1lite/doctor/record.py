@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.errors import UserError
+from r1lite.run.files import read_bytes
 from r1lite.run.metrics import BY_NAME, OTHER_KEYS
 from r1lite.run.records import read_records
 from verifiers.yaml_text import read_yaml
@@ -134,7 +135,7 @@ def read(path: Path) -> Record:
     if not (path / "config.yaml").exists():
         raise UserError(f"{path} contains no run (no config.yaml)")
     try:
-        config = read_yaml((path / "config.yaml").read_bytes())
+        config = read_yaml(read_bytes(path / "config.yaml"))
     except (OSError, ValueError) as error:
         raise UserError(f"{path}/config.yaml can't be read: {error}") from error
     metrics, evaluations = (_numbers_of(path / name) for name in ("metrics.jsonl", "evaluations.jsonl"))

@@ -17,7 +17,7 @@ from r1lite.config import PPOConfig
 from r1lite.distributed.world import ALONE, World
 from r1lite.errors import UserError
 from r1lite.grpo.minibatch import RolloutBatch
-from r1lite.hub.loading import load_tokenizer, why_not
+from r1lite.hub.loading import load_shape, load_tokenizer, why_not
 from r1lite.hub.revisions import pinned
 from r1lite.model import varlen
 from r1lite.model.batch import MicroBatch
@@ -202,20 +202,16 @@ def make_value_model(config: PPOConfig, policy: Policy, tokenizer: Any, *, shari
 
 def _loaded(config: PPOConfig, tokenizer: Any, *, sharing: bool) -> tuple[Any, Tensor | None]:
     """(causal model, the head of a reward model or None)."""
-    from transformers import AutoConfig
-
     from r1lite.preference.reward_model import load_classifier, model_folder
 
     assert config.critic_model is not None
     folder = model_folder(config.critic_model)
     try:
         theirs = load_tokenizer(folder)
-        rewards = any(
-            "SequenceClassification" in name
-            for name in AutoConfig.from_pretrained(**pinned(folder)).architectures or []
-        )
+        shape = load_shape(folder)
+        rewards = any("SequenceClassification" in name for name in shape.architectures or [])
         attention = varlen.register() if config.padding_free else config.attn_implementation.replace("auto", "sdpa")
-        model, _ = read_model(pinned(folder), mapped=sharing, attn_implementation=attention)
+        model, _ = read_model(pinned(folder), mapped=sharing, config=shape, attn_implementation=attention)
     except Exception as error:  # the library raises any error of its transport and its models
         raise UserError(f"--critic-model {config.critic_model}: can't be loaded: {why_not(folder, error)}") from error
     if (differs := _difference(tokenizer.get_vocab(), theirs.get_vocab())) is not None:

@@ -1,4 +1,4 @@
-"""Loads tokenizers, and says why a model can't be loaded."""
+"""Loads tokenizers and configurations of models, and says why a model can't be loaded."""
 
 from __future__ import annotations
 
@@ -21,6 +21,19 @@ def load_tokenizer(name: object) -> Any:
     if (folder / "config.json").exists() and not any(any(folder.glob(files)) for files in _TOKENIZER_FILES):
         raise UserError(f"no tokenizer files in {folder}: copy those of the model, such as tokenizer.json, into it")
     return AutoTokenizer.from_pretrained(**pinned(name))
+
+
+def load_shape(name: object) -> Any:
+    """The configuration of the model "ID", "ID@REVISION" or a folder. Raises the library's exceptions.
+
+    Implementations of attention and experts that it names are dropped: for the name of a repository with a kernel, the
+    library would fetch and run it, whatever implementation the caller asks for.
+    """
+    from transformers import AutoConfig
+
+    found = AutoConfig.from_pretrained(**pinned(name))
+    found._attn_implementation = found._experts_implementation = None
+    return found
 
 
 def why_not(name: object, error: Exception) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import multiprocessing.connection
 import shutil
 import sys
@@ -23,7 +22,8 @@ from r1lite.pipeline.graph import KINDS, Graph, build
 from r1lite.pipeline.steps import StepFiles, finish, prepare, values_of
 from r1lite.report import report_at_end
 from r1lite.run.console import make_console
-from r1lite.run.files import clear_parts, write_json, write_text
+from r1lite.run.files import check_contents, clear_parts, write_json, write_text
+from r1lite.run.lock import LOCK, lock_folder
 from r1lite.run.run_dir import claim_path
 from r1lite.run.signals import StopSignal
 from verifiers.yaml_text import read_yaml
@@ -52,14 +52,15 @@ def run(config: PipelineConfig) -> dict[str, Any]:
         raise UserError(f"--out {config.out} is not a folder")
     out = Path(config.out).expanduser().resolve() if config.out else claim_path("r1", "pipeline", "recipe").resolve()
     folder = out / "stages"
-    if out.exists() and not folder.exists() and any(file.name != ".lock" for file in out.iterdir()):
+    if out.exists() and not folder.exists() and any(file.name != LOCK for file in out.iterdir()):
         raise UserError(f"--out {out} contains something other than a pipeline; choose another --out")
     folder.mkdir(parents=True, exist_ok=True)
-    with open(out / ".lock", "a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UserError(f"{out} is in use by another r1lite r1") from None
+    try:
+        lock = lock_folder(out)
+    except BlockingIOError:
+        raise UserError(f"{out} is in use by another r1lite r1") from None
+    with lock:
+        check_contents(out)
         clear_parts(out)
         clear_parts(folder)
         _check_finished(graph, folder)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from r1lite.errors import UserError
-from r1lite.hub.loading import load_tokenizer, why_not
+from r1lite.hub.loading import load_shape, load_tokenizer, why_not
 from r1lite.hub.revisions import pinned
 from r1lite.model.mapped import read_model
 from r1lite.preference.pairs import Messages
@@ -69,11 +69,11 @@ def load_classifier(path: str, *, seed: int | None = None, mapped: bool = False)
     Raises:
         UserError: the model can't be loaded, or isn't a reward model.
     """
-    from transformers import AutoConfig, AutoModelForSequenceClassification
+    from transformers import AutoModelForSequenceClassification
 
     try:
         tokenizer = load_tokenizer(path)
-        config = AutoConfig.from_pretrained(**pinned(path))
+        config = load_shape(path)
         if seed is not None:
             config.num_labels = 1
         pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id

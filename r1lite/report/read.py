@@ -13,10 +13,10 @@ from typing import Any
 from r1lite.doctor import Record, diagnose
 from r1lite.doctor import read as read_record
 from r1lite.run.environment import read_environment
-from r1lite.run.files import json_or_empty
+from r1lite.run.files import json_or_empty, opened_regular
+from r1lite.run.lock import LOCK
 from r1lite.run.records import read_records
 
-_LOCK = ".lock"
 _OWN = ("seed", "out", "threads", "quiet", "verbose")  # settings that don't affect results
 
 
@@ -102,10 +102,10 @@ def _reasons(path: Path) -> list[tuple[int, dict[str, dict[str, int]]]]:
 def _is_locked(path: Path) -> bool:
     """Returns True while a process holds the directory's lock."""
     try:
-        with open(path / _LOCK, "rb") as lock:
+        with opened_regular(path / LOCK) as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except OSError:
+    except BlockingIOError:
         return True
+    except OSError:
+        return False
     return False

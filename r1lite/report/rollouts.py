@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import bisect
+import contextlib
 import gzip
 import hashlib
 import itertools
@@ -28,6 +29,7 @@ _HEAD = re.compile(rb'\{"step": \d+, "problem_id": ("(?:[^"\\]|\\.)*")')
 _MOST_STEPS = 250  # maximum number of steps per run
 _FEW_STEPS = 12  # steps that are included even if each is large
 _RECURRING = 12  # number of problems that are shown at all their steps
+_LONGEST_LINE = 1 << 28  # bytes
 _SCANNED = 400 << 20  # bytes of rollouts that are searched for recurring problems
 _DETAIL, _ANSWER = 600, 400  # characters
 _TEXT = 2_000_000  # maximum length of a completion; longer ones are cut, with a note
@@ -200,18 +202,19 @@ def _names(path: Path) -> set[str]:
     found = set()
     try:
         with opened as file:
-            for line in file:
+            while line := file.readline(_LONGEST_LINE):
                 if match := _HEAD.match(line):
-                    found.add(match[1])
+                    with contextlib.suppress(ValueError):
+                        found.add(str(json.loads(match[1].decode("utf-8", "replace"))))
     except (OSError, EOFError, zlib.error):
         pass
-    return {str(json.loads(name.decode("utf-8", "replace"))) for name in found}
+    return found
 
 
 def _group(group: Sequence[Row], vocabulary: Vocabulary | None) -> dict[str, Any]:
     first = group[0]
     meta = first.get("meta")
-    ranked = sorted(group, key=lambda row: (row.get("order", 0), -(_number(row.get("reward")) or 0.0)))
+    ranked = sorted(group, key=lambda row: (_number(row.get("order")) or 0.0, -(_number(row.get("reward")) or 0.0)))
     return {
         "id": str(first.get("problem_id")),
         "q": _text(first.get("question")),

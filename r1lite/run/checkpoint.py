@@ -238,8 +238,9 @@ def _is_intact(path: Path) -> bool:
     """Returns True if every file in the manifest is unchanged; other files are ignored."""
     try:
         files: dict[str, str] = read_json(path / _MANIFEST)["files"]
-        return bool(files) and all(digest(path / name)[1] == known for name, known in files.items())
-    except (OSError, UserError, KeyError, TypeError, AttributeError):
+        inside = all(not Path(name).is_absolute() and ".." not in Path(name).parts for name in files)
+        return bool(files) and inside and all(digest(path / name)[1] == known for name, known in files.items())
+    except (OSError, UserError, KeyError, TypeError, ValueError, AttributeError):
         return False
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import hashlib
 import json
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -27,6 +29,7 @@ def replaced_file(path: Path, *, alone: bool = True) -> Iterator[Path]:
         alone: no other process can be writing the same file; if False, the temporary path is unique.
     """
     aside = part_of(path if alone else path.with_name(f"{path.name}.{secrets.token_hex(8)}"))
+    aside.unlink(missing_ok=True)  # it may be a link to another file
     try:
         yield aside
         sync(aside)
@@ -77,6 +80,40 @@ def clear_parts(folder: Path) -> None:
             path.unlink()
 
 
+def check_contents(folder: Path) -> None:
+    """Raises UserError if a folder that a run writes to and removes files from holds links, pipes or devices."""
+    left = [os.fspath(folder)]
+    try:
+        while left:
+            with os.scandir(left.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        left.append(entry.path)
+                    elif not entry.is_file(follow_symlinks=False):
+                        kind = "a link" if entry.is_symlink() else "a pipe, a socket or a device"
+                        raise UserError(
+                            f"{entry.path} is {kind}: a run directory may only hold files and folders, since a run "
+                            "writes to it and removes files from it"
+                        )
+    except OSError as error:
+        raise UserError(f"{error.filename or folder}: can't be read: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def opened_regular(path: Path) -> Iterator[IO[bytes]]:
+    """Opens a file for reading. Raises OSError, also if it is a pipe or a device, whose reading might not end."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+        yield file
+
+
+def read_bytes(path: Path) -> bytes:
+    """Returns the content of a regular file. Raises OSError."""
+    with opened_regular(path) as file:
+        return file.read()
+
+
 def write_text(path: Path, text: str) -> None:
     """Writes a file atomically."""
     with replaced_file(path) as aside:
@@ -120,7 +157,7 @@ def json_or_empty(path: Path) -> dict[str, Any]:
 def read_json(path: Path, kind: type = dict) -> Any:
     """Reads a JSON file whose value has the given type. Raises UserError, naming the file, if that is not possible."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(read_bytes(path).decode())
     except OSError as error:
         raise UserError(f"{path}: can't be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
@@ -131,9 +168,9 @@ def read_json(path: Path, kind: type = dict) -> Any:
 
 
 def digest(path: Path, size: int | None = None) -> tuple[int, str]:
-    """Returns (number of bytes, SHA-256) of a file, or of its first `size` bytes at most."""
+    """Returns (number of bytes, SHA-256) of a regular file, or of its first `size` bytes at most. Raises OSError."""
     found, left = hashlib.sha256(), size
-    with open(path, "rb") as file:
+    with opened_regular(path) as file:
         while piece := file.read(1 << 20 if left is None else min(1 << 20, left)):
             found.update(piece)
             left = None if left is None else left - len(piece)

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from r1lite.errors import UserError
 from r1lite.run.environment import SCHEMA
-from r1lite.run.files import digest, sync
+from r1lite.run.files import digest, read_bytes, sync
 from verifiers import rows
 
 # Files that grow line by line; lines from before the checkpoint never change.
@@ -23,11 +24,19 @@ Digests = dict[str, tuple[int, str]]  # (bytes, SHA-256) by the name of a file
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """Returns the lines of a JSONL file; none if it does not exist. A truncated last line is dropped."""
-    if not path.exists():
+    """Returns the lines of a JSONL file; none if it does not exist. A truncated last line is dropped.
+
+    Raises:
+        UserError: the file can't be read, or is no regular file.
+    """
+    try:
+        content = read_bytes(path)
+    except FileNotFoundError:
         return []
+    except OSError as error:
+        raise UserError(f"{path}: can't be read: {error.strerror}") from error
     found = []
-    for line in path.read_bytes().split(b"\n")[:-1]:
+    for line in content.split(b"\n")[:-1]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):  # damaged by a crash of the machine: later lines can't be trusted either
@@ -66,9 +75,11 @@ def losses(folder: Path, kept: Mapping[str, Any], *, rollouts: bool = True) -> l
     """
     found = []
     for name, (size, expected) in kept["files"].items():
-        if name not in _WHOLE:  # these can be written again
+        if name in _GROWING:  # the others can be written again
             found += _loss(folder / name, name, size, expected, grows=True)
     for name, (size, expected) in kept[ROLLOUTS].items() if rollouts else ():
+        if Path(name).name != name:
+            raise UserError(f"{folder}: the manifest of its checkpoint names '{name}', which is no file of {ROLLOUTS}/")
         found += _loss(folder / ROLLOUTS / name, f"{ROLLOUTS}/{name}", size, expected, grows=False)
     return found
 

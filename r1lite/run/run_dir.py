@@ -23,7 +23,6 @@ report.html          the HTML report (r1lite report)
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import json
 import os
@@ -38,6 +37,7 @@ from r1lite.run import environment, records
 from r1lite.run.environment import read_environment
 from r1lite.run.files import (
     as_json,
+    check_contents,
     clear_parts,
     digest,
     part_of,
@@ -46,15 +46,17 @@ from r1lite.run.files import (
     write_rows,
     write_text,
 )
+from r1lite.run.lock import LOCK, lock_folder
 from r1lite.run.rollout_rows import rollout_rows
 from r1lite.types import Group
 from verifiers import rows
 
 _DIGITS = 6
-_CONFIG, _LOCK = "config.yaml", ".lock"
+_CONFIG = "config.yaml"
 LAUNCH = "launch"  # logs of all processes of `r1lite launch`; it exists before the run and is never removed
-_BESIDE = {_LOCK, LAUNCH}  # not part of the run itself
+_BESIDE = {LOCK, LAUNCH}  # not part of the run itself
 _ANSWERS = "evaluations"
+_DESCRIPTIONS = frozenset({"reward.json", "dropped.json", "set.json", "teacher.json"})
 
 
 class RunDir:
@@ -80,21 +82,18 @@ class RunDir:
         _check_name(path)
         try:
             self._check(resume)
-            path.mkdir(parents=True, exist_ok=True)
-            self._lock = open(path / _LOCK, "a")  # noqa: SIM115  # held until close()
+            self._lock = lock_folder(path)
+        except BlockingIOError:
+            raise UserError(f"{path} is in use by another r1lite process") from None
         except OSError as error:
             raise UserError(f"--out {path}: can't be written: {error.strerror}") from error
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._lock.close()
-            raise UserError(f"{path} is in use by another r1lite process") from None
-        try:
             self._check(resume)  # again, under the lock: another process may have written in between
+            check_contents(path)
             if not resume:
                 self._clear()
             for folder in (path, *filter(Path.is_dir, path.iterdir())):
-                if folder == path or not (folder / _LOCK).exists():  # the other is a run itself
+                if folder == path or not (folder / LOCK).exists():  # the other is a run itself
                     clear_parts(folder)
         except BaseException:
             self.close()
@@ -126,14 +125,14 @@ class RunDir:
         """Removes the directory if no run has started in it, and releases the lock."""
         if not (self.path / _CONFIG).exists() and self._leftovers() is not None:
             self._clear()
-            if [file.name for file in self.path.iterdir()] == [_LOCK]:
-                (self.path / _LOCK).unlink()
+            if [file.name for file in self.path.iterdir()] == [LOCK]:
+                (self.path / LOCK).unlink()
                 self.path.rmdir()
         self.close()
 
     def discard(self) -> None:
         """Removes a run that will not be resumed, unless it holds more than its description."""
-        described = {*_BESIDE, _CONFIG, environment.FILE, *read_environment(self.path).get("files", ())}
+        described = {*_BESIDE, _CONFIG, environment.FILE, *_described(read_environment(self.path))}
         if self._restarts is not None:
             self._clear()
         elif {file.name for file in self.path.iterdir()} <= described:
@@ -330,12 +329,18 @@ def _leftovers(path: Path, restarts: str | None) -> list[Path] | None:
     own = restarts is not None and kept["stage"] == restarts
     if (path / _CONFIG).exists() and (not own or (path / "summary.json").exists()):
         return None
-    names = {_CONFIG, environment.FILE, *kept.get("files", ())} if own or "schema" in kept else set()
+    names = {_CONFIG, environment.FILE, *_described(kept)} if own or "schema" in kept else set()
     parts = {part_of(path / name).name for name in (*names, _CONFIG, environment.FILE, "summary.json")}
     if own:
         names |= {"reward.json", "problems.jsonl", "against", part_of(path / "problems.jsonl").name}
     found = [file for file in path.iterdir() if file.name not in _BESIDE]
     return found if {file.name for file in found} <= names | parts else None
+
+
+def _described(about: Mapping[str, Any]) -> set[str]:
+    """Returns the files that describe a run besides its configuration. Others that `about` may name are not a run's."""
+    named = about.get("files")
+    return {name for name in _DESCRIPTIONS if name in named} if isinstance(named, list) else set()
 
 
 def path_to_resume(out: str | None, stage: str) -> Path:
@@ -349,7 +354,7 @@ def path_to_resume(out: str | None, stage: str) -> Path:
 
 def check_begun(path: Path) -> None:
     """Raises UserError unless the folder holds a run that this version can continue."""
-    if not (path / _CONFIG).exists():
+    if not (path / _CONFIG).is_file():
         raise UserError(f"--resume: {path} holds no run yet (no {_CONFIG}); use the same command without --resume")
     environment.check_schema(path)
 

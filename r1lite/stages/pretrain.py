@@ -1,7 +1,6 @@
 """`r1lite pretrain`: trains a small model from scratch on text that r1lite generates."""
 
 import contextlib
-import fcntl
 import itertools
 import random
 import shutil
@@ -26,7 +25,7 @@ from transformers import (
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from r1lite.errors import Interrupted, RunError, UserError
-from r1lite.hub.loading import load_tokenizer, why_not
+from r1lite.hub.loading import load_shape, load_tokenizer, why_not
 from r1lite.hub.revisions import pinned
 from r1lite.hub.upload import MODEL_FILES, push
 from r1lite.nano import model_place
@@ -36,7 +35,16 @@ from r1lite.nano.habits import Example
 from r1lite.nano.search_habits import words
 from r1lite.nano.tokenizer import train_tokenizer, word_tokenizer
 from r1lite.run.display import duration
-from r1lite.run.files import clear_parts, new_folder, read_json, replaced_file, write_json, write_text
+from r1lite.run.files import (
+    check_contents,
+    clear_parts,
+    new_folder,
+    read_json,
+    replaced_file,
+    write_json,
+    write_text,
+)
+from r1lite.run.lock import LOCK, lock_folder
 from r1lite.run.model_card import CARD, model_card
 from r1lite.run.progress import REPORTER
 from r1lite.run.signals import StopSignal
@@ -81,6 +89,7 @@ def _made(config: PretrainConfig) -> Path:
         "--layers, --hidden-size, --intermediate-size or --vocab-size",
     )
     with StopSignal() as stop, _locked(begun):
+        check_contents(begun)
         clear_parts(begun)
         try:
             _train(config, begun / _STATE, out, stop)
@@ -192,19 +201,16 @@ def _made_by(out: Path) -> dict[str, Any] | None:
 def _locked(folder: Path) -> Iterator[None]:
     """Creates the folder and locks it for this process; removes it at the end if it is empty."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = open(folder / ".lock", "a")  # noqa: SIM115  # closed below
+        lock = lock_folder(folder)
+    except BlockingIOError:
+        raise UserError(f"{folder} is in use by another r1lite process") from None
     except OSError as error:
         raise UserError(f"--out {folder.parent}: can't be written: {error.strerror}") from error
     with lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UserError(f"{folder} is in use by another r1lite process") from None
-        try:
             yield
         finally:
-            if [file.name for file in folder.iterdir()] == [".lock"]:
+            if [file.name for file in folder.iterdir()] == [LOCK]:
                 shutil.rmtree(folder)
 
 
@@ -249,7 +255,10 @@ def _begun(config: PretrainConfig) -> tuple[PreTrainedTokenizerFast, Qwen2ForCau
     try:
         tokenizer = Qwen2Tokenizer.from_pretrained(**pinned(config.start))
         model = Qwen2ForCausalLM.from_pretrained(
-            **pinned(config.start), dtype=torch.float32, attn_implementation="sdpa_float32"
+            **pinned(config.start),
+            config=load_shape(config.start),
+            dtype=torch.float32,
+            attn_implementation="sdpa_float32",
         )
     except (OSError, ValueError) as error:
         raise UserError(

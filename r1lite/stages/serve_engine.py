@@ -9,7 +9,8 @@ from typing import Any
 
 from r1lite.config.serve_engine import ServeEngineConfig
 from r1lite.errors import UserError
-from r1lite.hub.revisions import pinned, split
+from r1lite.hub.loading import load_shape
+from r1lite.hub.revisions import split
 from r1lite.nano import model_place
 from r1lite.rollout.server import TOKEN
 from r1lite.rollout.vllm_plugin import backend
@@ -114,10 +115,10 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
 def _architecture(name: str, address: str) -> tuple[Any, int]:
     """Returns (configuration, number of parameters) of a model, without its weights. Raises UserError."""
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM
 
     try:
-        known: Any = AutoConfig.from_pretrained(**pinned(address))
+        known: Any = load_shape(address)
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(known, trust_remote_code=False)
     except Exception as error:  # the library passes on any error of its transport and its models

@@ -6,7 +6,7 @@ from typing import Any
 
 from r1lite.config import ProblemsConfig
 from r1lite.errors import UserError
-from r1lite.hub.loading import load_tokenizer, why_not
+from r1lite.hub.loading import load_shape, load_tokenizer, why_not
 from r1lite.hub.revisions import pinned
 from r1lite.model.mapped import read_model
 from r1lite.model.quantized import keep_layout, quantization
@@ -17,10 +17,8 @@ from r1lite.training.several import loads_for_parts
 
 def load_config(config: ProblemsConfig) -> Any:
     """Loads the configuration of the configured model. Raises UserError."""
-    from transformers import AutoConfig
-
     try:
-        return AutoConfig.from_pretrained(**pinned(model_path(config)))
+        return load_shape(model_path(config))
     except Exception as error:  # the library passes on any error of its transport
         raise UserError(
             f"--model {config.model}: its configuration can't be read: {why_not(model_path(config), error)}"
@@ -41,16 +39,17 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
 
     If the model will be sharded, its weights stay memory-mapped in the files, with the dtypes of the files.
     """
-    from transformers import AutoConfig
-
     place, for_parts = model_path(config), loads_for_parts(config)
     packed: dict[str, Any] = {}
     if (kind := getattr(config, "base_quantization", "none")) != "none":
         packed = {"quantization_config": quantization(kind, forward_dtype(config)), "device_map": {"": config.device}}
     try:
-        attention = attention_of(config, AutoConfig.from_pretrained(**pinned(place)))
+        shape = load_shape(place)
+        attention = attention_of(config, shape)
         tokenizer = load_tokenizer(place)
-        model, loaded = read_model(pinned(place), mapped=for_parts, attn_implementation=attention, **packed)
+        model, loaded = read_model(
+            pinned(place), mapped=for_parts, config=shape, attn_implementation=attention, **packed
+        )
         if packed:
             keep_layout(model)
     except UserError:
@@ -97,9 +96,8 @@ def load_empty(config: ProblemsConfig) -> tuple[Any, Any]:
 def own_dtype(config: ProblemsConfig) -> Any:
     """Returns the torch dtype of the files of the configured model; float32 if they don't name one."""
     import torch
-    from transformers import AutoConfig
 
-    found = AutoConfig.from_pretrained(**pinned(model_path(config))).dtype
+    found = load_shape(model_path(config)).dtype
     return found if isinstance(found, torch.dtype) else torch.float32
 
 

@@ -11,11 +11,12 @@ from typing import Any
 from r1lite.bundled import bundled
 from r1lite.config import GRPOConfig, OnRayConfig, PPOConfig, ProblemsConfig, SupervisedConfig, read_recipe
 from r1lite.errors import UserError
-from r1lite.hub.loading import why_not
-from r1lite.hub.revisions import is_cached, is_path, pinned, split
+from r1lite.hub.loading import load_shape, why_not
+from r1lite.hub.revisions import is_cached, is_path, split
 from r1lite.nano import MODELS, model_place
 from r1lite.rollout.vllm_support import installed
 from r1lite.run.environment import read_environment
+from r1lite.run.files import read_bytes
 from r1lite.tasks import find, refuse_no_source
 from r1lite.tasks.rows import hub_reachable
 from verifiers.cores import available
@@ -90,10 +91,8 @@ def fitted_length(config: ProblemsConfig, model: str) -> tuple[int, str] | None:
     Half of the context, at most 512 tokens, is reserved for the prompt. Few prompts are longer; a longer one raises an
     error that names its problem.
     """
-    from transformers import AutoConfig
-
     try:
-        found = AutoConfig.from_pretrained(**pinned(model_place(model))).get_text_config()
+        found = load_shape(model_place(model)).get_text_config()
     except Exception:  # loading the model reports the error
         return None
     context = getattr(found, "max_position_embeddings", None)
@@ -171,14 +170,11 @@ def _engine(config: ProblemsConfig, values: dict[str, Any]) -> tuple[str, str]:
 def _fits(model: str, device: str) -> bool:
     """Returns True if the trainer (16 bytes per parameter) leaves room for vLLM (2, plus cache); False if unknown."""
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM
 
-    place = model_place(model)
     try:
         with torch.device("meta"):
-            empty = AutoModelForCausalLM.from_config(
-                AutoConfig.from_pretrained(**pinned(place)), trust_remote_code=False
-            )
+            empty = AutoModelForCausalLM.from_config(load_shape(model_place(model)), trust_remote_code=False)
     except Exception:  # loading the model reports the error
         return False
     size: int = sum(parameter.numel() for parameter in empty.parameters())
@@ -205,11 +201,20 @@ def located(name: str) -> str:
             raise UserError(f"{name}: no such folder here")
         return name
     if not (path / "checkpoints").is_dir():
+        _check_files(path)
         return str(path) if name.startswith("~") else name
     numbered = sorted(path.glob("checkpoints/step-*"), key=lambda found: (len(found.name), found.name))
     if not numbered:
         raise UserError(f"{name} is a run without a checkpoint")
+    _check_files(numbered[-1])
     return str(numbered[-1])
+
+
+def _check_files(folder: Path) -> None:
+    """Raises UserError if a model's folder holds pipes or devices, whose reading might not end."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise UserError(f"{path} is a pipe, a socket or a device: no model can be loaded from this folder")
 
 
 def recipe_for(
@@ -236,7 +241,7 @@ def recipe_for(
     run = folder.parent.parent / "config.yaml"
     if run.exists() and folder.parent.name == "checkpoints" and read_environment(run.parent)["stage"] is not None:
         try:
-            keys = read_yaml(run.read_bytes()) or {}
+            keys = read_yaml(read_bytes(run)) or {}
         except (OSError, ValueError) as error:
             raise UserError(f"{run}, the run that trained this model, can't be read: {error}") from error
         if not isinstance(keys, dict):
@@ -247,11 +252,9 @@ def recipe_for(
 
 def check_model(name: str) -> None:
     """Raises UserError unless a model of this name or path is available; reads only its configuration."""
-    from transformers import AutoConfig
-
     name = located(name)
     try:
-        AutoConfig.from_pretrained(**pinned(model_place(name)))
+        load_shape(model_place(name))
     except Exception as error:  # the library passes on any error of its transport
         raise UserError(f"{name}: no model can be loaded from it: {why_not(model_place(name), error)}") from error
 

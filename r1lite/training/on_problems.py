@@ -17,6 +17,7 @@ from r1lite.distributed.together import from_main
 from r1lite.errors import RunError, UserError
 from r1lite.evaluation.comparison import learnt, rows_of
 from r1lite.evaluation.measure import measure, summarize
+from r1lite.hub.loading import load_shape
 from r1lite.hub.revisions import pinned
 from r1lite.model.lora import adapter_state, has_adapter
 from r1lite.model.policy import Policy
@@ -205,7 +206,7 @@ class OnProblems:
         elif state.get("weights"):  # the model's files hold rounded weights
             put_into(self.setup.model, state["weights"])
         else:
-            saved = AutoModelForCausalLM.from_pretrained(**pinned(path), dtype="auto")
+            saved = AutoModelForCausalLM.from_pretrained(**pinned(path), config=load_shape(path), dtype="auto")
             put_into(self.setup.model, saved.state_dict())
         self.loop.learner.load_state_dict(state["learner"])
         self.loop.load_state_dict(state["course"])

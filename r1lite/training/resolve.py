@@ -52,6 +52,7 @@ _MAY_CHANGE = {
     *WatchdogConfig.model_fields,
     *("workers", "push_to_hub"),  # of a curated set; its content does not depend on them
 }
+_ADDED = frozenset({"bad_problems"})  # settings that runs of this version may lack, as it is not released yet
 _MODELS = ("model", "teacher")  # fields that name a model
 _PATH_FIELDS = (
     "model",
@@ -173,7 +174,7 @@ def check_whole(path: Path, config_class: type[RunConfig], saved: dict[str, Any]
     about = read_environment(path)
     if about.get("r1lite") != __version__ or about.get("schema") != SCHEMA:
         return  # another version may have had fewer settings
-    if missing := sorted(set(config_class.model_fields) - OF_THE_COMMAND - set(saved)):
+    if missing := sorted(set(config_class.model_fields) - OF_THE_COMMAND - _ADDED - set(saved)):
         raise UserError(
             f"--resume: {path}/config.yaml is damaged: it lacks {', '.join(missing)}; restore it from a "
             "copy, or start a new run"

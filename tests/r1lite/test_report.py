@@ -114,12 +114,16 @@ def test_rows_that_are_not_as_they_should_be(tmp_path):
         {"completion": ["a"], "reward": float("1e400"), "meta": [1], "token_ids": ["x"], "logprobs": {}},
         row_of(2, "p", 0, "fine", right=True, verdicts=[{"verifier": "math", "span": [-5, 10**9], "score": True}]),
     ]
+    lines = [
+        *map(json.dumps, rows),
+        *("[]", "not", '{"step": 2, "problem_id": "p", "order": "x"}', r'{"step": 2, "problem_id": "\q"}'),
+    ]
     (run / "rollouts" / "step-000002.jsonl.gz").unlink()
-    (run / "rollouts" / "step-000002.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "[]\nnot\n")
+    (run / "rollouts" / "step-000002.jsonl").write_text("\n".join(lines) + "\n")
     (run / "summary.json").write_text("[]")
     (run / "environment.json").write_text('{"argv": 3, "versions": []}')
     groups = unpacked(elements(Report([run]).html())["c0-step-2"])["groups"]
-    assert sum(len(group["rows"]) for group in groups) == 4
+    assert sum(len(group["rows"]) for group in groups) == 5
     assert groups[-1]["rows"][0]["verdicts"][0]["span"] == [0, 4]
 
 

@@ -292,3 +292,25 @@ def test_knights_and_knaves_golds():
     assert resolve("knights_knaves", partial=True)(problem, Completion("Ann and Bob are knights.")).score == 0.5
     with pytest.raises(GoldError, match="who is a knight"):
         resolve("knights_knaves")(Problem(answer="42"), Completion("x"))
+
+
+def test_a_schema_whose_references_repeat_one_another_is_too_hard():
+    parts = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(30)} | {"d30": {}}
+    problem = Problem(answer=json.dumps({"$defs": parts, "$ref": "#/$defs/d0"}))
+    assert resolve("json_schema")(problem, Completion("<answer>{}</answer>")).reason == "too_hard"
+    many = Problem(answer=json.dumps({"items": {"type": "integer"}}))
+    assert resolve("json_schema")(many, Completion(f"<answer>{list(range(9000))}</answer>")).reason == "valid"
+
+
+@pytest.mark.parametrize("pattern", ["(?R)?a", r"(a)(?1)", "(?P<n>a)(?&n)", "a" * 9999])
+def test_patterns_whose_work_has_no_bound_are_refused(pattern):
+    with pytest.raises(GoldError, match=r"calls itself|plain characters in a row"):
+        resolve("regex")(Problem(answer=pattern), Completion("<answer>a</answer>"))
+    assert resolve("regex")(Problem(answer=r"[(?R)]\(?R"), Completion("<answer>R(R</answer>")).score == 1.0
+
+
+@pytest.mark.parametrize("number", ["1e99999999", "1e-9999999", "9" * 5000])
+def test_countdown_reads_no_number_that_only_its_digits_make_large(number):
+    for numbers, target in (([1, number], "3"), ([1, 2], number)):
+        with pytest.raises(GoldError, match="can't be read"):
+            resolve("countdown")(Problem(answer=target, meta={"numbers": numbers}), Completion("<answer>1+2</answer>"))

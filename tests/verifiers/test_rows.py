@@ -211,3 +211,20 @@ def test_a_column_that_is_null_is_named():
 def test_compare_takes_files_of_results(capsys):
     assert verifiers_main(["compare", "math", "format"]) == 2
     assert "math: no such file; A and B are results of `python -m verifiers score --out`" in capsys.readouterr().err
+
+
+def test_parquet_values_that_python_cannot_express_are_left_out(tmp_path):
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = {
+        "completion": pyarrow.array(["\\boxed{4}", "\\boxed{5}"]),
+        "answer": pyarrow.array(["4", "5"]),
+        "day": pyarrow.array([1, 2**30], pyarrow.date32()),
+        "time": pyarrow.array([1, 2], pyarrow.timestamp("s", "Mars/Phobos")),
+    }
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "some.parquet")
+    found = [row for _, row in rows(tmp_path / "some.parquet")]
+    assert [row["answer"] for row in found] == ["4", "5"]
+    assert [sorted(row) for row in found] == [["answer", "completion", "day"], ["answer", "completion"]]
+    assert verifiers_main(["score", str(tmp_path / "some.parquet"), "--reward", "math", "--workers", "0"]) == 0

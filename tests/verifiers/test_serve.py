@@ -22,6 +22,7 @@ import pytest
 from verifiers import resolve
 from verifiers.__main__ import main
 from verifiers.commands.serve import _example
+from verifiers.server.requests import BadRequest, flaw_of, read_json, row_item
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
@@ -592,3 +593,17 @@ def test_a_client_that_hangs_up_in_its_body_leaves_no_traceback():
         assert ask(port, "POST", "/v1/verify", {"rows": rows(GOOD)})[0] == 200
         process.terminate()
         assert "Traceback" not in process.stderr.read()
+
+
+def test_a_repeated_key_among_many_is_found_in_linear_time():
+    keys = b", ".join(b'"k%d": 1' % number for number in range(200_000))
+    before = time.process_time()
+    found = read_json(b'{"config": {%s, "k199999": 2}, "rows": []}' % keys)
+    assert time.process_time() - before < 10  # it took minutes
+    assert flaw_of(found).startswith("the key 'k199999' occurs twice")
+
+
+def test_a_limit_that_no_float_holds_is_an_error_of_its_row():
+    row = {"completion": "4", "tests": {"time_s": 10**400}}
+    with pytest.raises(BadRequest, match=r"^rows\[3\]\.tests\.time_s: 1000.* is more than this server allows \(10\)"):
+        row_item(3, row, reads_gold=False, limits={"time_s": 10})

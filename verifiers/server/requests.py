@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import json
 import math
 import re
@@ -119,8 +120,7 @@ def _object(pairs: list[tuple[str, Any]]) -> Any:
     found = dict(pairs)
     if len(found) == len(pairs):
         return found
-    names = [name for name, _ in pairs]
-    twice = next(name for name in names if names.count(name) > 1)
+    twice = next(name for name, count in collections.Counter(name for name, _ in pairs).items() if count > 1)
     # As usual the last value wins, so that the row keeps its id; but the row is refused.
     return {**found, "": _Flaw(f"the key {twice[:_SHOWN]!r} occurs twice in one object")}
 
@@ -208,7 +208,7 @@ def _tests(where: str, tests: dict[str, Any], limits: Mapping[str, float]) -> di
     for name, most in limits.items():
         own = tests.get(name)
         if isinstance(own, int | float) and own > most:
-            raise BadRequest(f"{where}.tests.{name}: {own:g} is more than this server allows ({most:g})")
+            raise BadRequest(f"{where}.tests.{name}: {own!r:.{_SHOWN}} is more than this server allows ({most:g})")
     return {**limits, **tests}
 
 

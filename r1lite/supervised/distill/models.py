@@ -8,8 +8,7 @@ import torch
 
 from r1lite.config.distill import DistillConfig
 from r1lite.errors import UserError
-from r1lite.hub.loading import load_tokenizer, why_not
-from r1lite.hub.revisions import pinned
+from r1lite.hub.loading import load_shape, load_tokenizer, why_not
 from r1lite.training.loading import attention_of, load_model
 from r1lite.training.machine import model_path
 from r1lite.training.several import loads_for_parts
@@ -32,12 +31,12 @@ def load_student(config: DistillConfig) -> tuple[Any, Any]:
     """
     if not config.student_shape:
         return load_model(config)
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM
 
     assert config.teacher is not None
     place = model_path(config.model_copy(update={"model": config.teacher}))
     try:
-        teacher = AutoConfig.from_pretrained(**pinned(place))
+        teacher = load_shape(place)
         tokenizer = load_tokenizer(place)
     except Exception as error:  # the library passes on any error of its transport
         raise UserError(f"--teacher {config.teacher}: can't be loaded: {why_not(place, error)}") from error
