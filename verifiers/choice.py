@@ -33,6 +33,7 @@ _NOT = re.compile(r"\b(?:not|isn't|neither|nor|except|wrong|incorrect)\b|n't\b",
 _ANNOUNCED = re.compile(
     r"\b(?:answer|option|choice)\b[^\n.]{0,20}?(?:\bis\b|:)\s*[*$({\[\s]*(?:\\text\{)?\(?([A-Z])\b(?!['’])"
 )
+_OR = re.compile(r"(?:^|\s)(?:or|and|oder|und|ou|et|o|y|e|lub|или|и|veya)\s+|[/|&或和]\s*")
 _MAX_OFFER = 2000  # characters of an answer
 
 
@@ -48,7 +49,7 @@ class Choice:
     Raises (when called): GoldError if the gold is none of the options.
     """
 
-    version = "1"
+    version = "2"
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         options = read_options(problem)
@@ -109,12 +110,13 @@ def chosen(offer: str, options: Mapping[str, str]) -> tuple[str | None, str]:
         letter = first[1].upper()
         rest = _plain(text[first.end() :])
         others = {other for other in letters - {letter} if not (letter in options and other in options[letter])}
-        named = {key for key, option in options.items() if _plain(option) and _plain(option) == rest}
-        if others or (named and named != {letter}):
+        if others or _names_another(letter, rest, options):
             return None, "hedged"
         return letter, ""
     if len(letters) == 1:
-        return letters.pop(), ""
+        (letter,) = letters
+        rest = _plain(_ALONE.sub(lambda found: " " if found[1] == letter else found[0], text))
+        return (None, "hedged") if _names_another(letter, rest, options) else (letter, "")
     if len(letters) > 1:
         return None, "hedged"
     named = {key for key, option in options.items() if len(_plain(option)) > 2 and _plain(option) in _plain(text)}
@@ -122,6 +124,17 @@ def chosen(offer: str, options: Mapping[str, str]) -> tuple[str | None, str]:
     if len(longest) == 1:
         return longest.pop(), ""
     return None, "hedged" if longest else "unparseable"
+
+
+def _names_another(letter: str, rest: str, options: Mapping[str, str]) -> bool:
+    """Returns whether the text beside a letter is that of another option, or offers another one: "C or 5"."""
+    texts = {key: _plain(option) for key, option in options.items()}
+    own = texts.pop(letter, "")
+    offered = [rest, *(rest[found.end() :] for found in _OR.finditer(rest))]
+    others = [text for text in texts.values() if text and text != own]
+    return any(
+        part == other or (n and part.startswith(f"{other} ")) for n, part in enumerate(offered) for other in others
+    )
 
 
 def read_options(problem: Problem) -> dict[str, str]:

@@ -30,6 +30,18 @@ class Problems:
         known = self.locations.get((problem.id, problem.prompt))
         return f"{known}: " if known else ""
 
+    def conflicts(self) -> list[str]:
+        """Returns a line for each problem whose question occurred before with another gold."""
+        golds: dict[str, Problem] = {}
+        found = []
+        for problem in (*self.train, *self.test):
+            first = golds.setdefault(problem.prompt, problem)
+            if first.answer != problem.answer:
+                where = self.location(problem) or f"{problem.name}: "
+                other = self.location(first).removesuffix(": ") or first.name
+                found.append(f"{where}the gold is {problem.answer!r:.80}, but {first.answer!r:.80} in {other}")
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Source:

@@ -107,7 +107,10 @@ def _check(options: argparse.Namespace) -> int:
         *problems.dropped,
         *(f"{problems.location(one.problem) or f'{one.split} {one.problem.name}: '}{one.why}" for one in bad),
     ]
-    total = len(problems.dropped) + len(problems.train) + len(problems.test)
+    conflicts = problems.conflicts()
+    failed += [f"{line}, with the same question" for line in conflicts]
+    every = [problem.prompt for problem in (*problems.train, *problems.test)]
+    total = len(problems.dropped) + len(every)
     print(f"{problems.origin}: {len(problems.train):,} train problems, {len(problems.test):,} test problems")
     for line in failed[: options.show]:
         print(f"  {line}")
@@ -115,6 +118,8 @@ def _check(options: argparse.Namespace) -> int:
         print(f"  ... and {len(failed) - options.show} more (--show N)")
     passed = total - len(problems.dropped) - len({(one.split, one.problem.id) for one in bad})
     print(f"{passed:,} of {total:,} golds pass {task.correct} and {task.well_formed}")
+    if repeated := len(every) - len(set(every)):
+        print(f"{repeated:,} questions repeat an earlier one, {len(conflicts):,} of them with another gold")
     return 1 if failed else 0
 
 

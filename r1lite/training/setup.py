@@ -211,6 +211,9 @@ def _show(
     for warning in doubts:
         display.line("warning", warning)
     show_dropped(display, problems)
+    if conflicts := problems.conflicts():
+        what = "a question occurs" if len(conflicts) == 1 else f"{len(conflicts):,} questions occur"
+        display.line("warning", f"{what} with different golds, so right answers may be paid nothing: {conflicts[0]}")
     if (preset := getattr(config, "preset", None)) is not None:
         display.line(
             "preset",

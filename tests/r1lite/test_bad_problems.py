@@ -86,3 +86,17 @@ def test_a_source_keeps_its_rows_and_their_lines(mixed):
     every = {problem.prompt: problem for problem in (*problems.train, *problems.test)}
     assert problems.location(every["prove it"]) == f"{mixed}:7: "
     assert problems.location(every["59 + 1?"]) == f"{mixed}:65: "
+
+
+@pytest.mark.quick
+def test_a_question_with_two_golds_is_reported(tiny_path, tmp_path, capsys):
+    path = tmp_path / "two.jsonl"
+    rows = [*GOOD, {"question": "3 + 1?", "answer": "5"}, GOOD[7], {"question": "4 + 1?", "answer": "6"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["tasks", "check", "gsm8k", "--source", str(path)]) == 1
+    shown = capsys.readouterr().out
+    assert f"{path}:61: the gold is '5', but '4' in {path}:4, with the same question" in shown
+    assert "3 questions repeat an earlier one, 2 of them with another gold" in shown
+    argv = ["grpo", "--model", str(tiny_path), "--source", str(path), "--out", str(tmp_path / "run"), *RUN]
+    assert main(argv) == 0
+    assert "2 questions occur with different golds" in " ".join(capsys.readouterr().out.split())

@@ -130,3 +130,11 @@ def test_a_truth_of_reasoning_gym_is_not_any_text():
         for said in ("True", "true.", "False", "x", "not True", "__import__('os').system('true')"):
             found = verify(problem, Completion(f"<think>a</think><answer>{said}</answer>"))
             assert found.score == (said.rstrip(".").casefold() == gold.casefold()), said
+
+
+def test_trl_says_once_why_nothing_is_scored(caplog, monkeypatch):
+    monkeypatch.setattr("verifiers.adapters.shared._said", set())
+    function = trl_reward("math")
+    for _ in range(3):
+        assert function(prompts=["p"], completions=["4"], gold_label=["4"]) == [None]
+    assert [record.message.count("has no answer to compare with") for record in caplog.records] == [1]

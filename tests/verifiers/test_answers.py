@@ -314,3 +314,18 @@ def test_countdown_reads_no_number_that_only_its_digits_make_large(number):
     for numbers, target in (([1, number], "3"), ([1, 2], number)):
         with pytest.raises(GoldError, match="can't be read"):
             resolve("countdown")(Problem(answer=target, meta={"numbers": numbers}), Completion("<answer>1+2</answer>"))
+
+
+@pytest.mark.parametrize("text", ["C or 5", "(C) or 9", "C and 5", "5 (C)", "either C or 3"])
+def test_a_letter_beside_the_text_of_another_option_is_hedged(text):
+    problem = Problem("What is it?\n(A) 3\n(B) 5\n(C) 8\n(D) 9", "C")
+    assert resolve("choice")(problem, Completion(f"<answer>{text}</answer>")).reason == "hedged"
+    for good in ("C", "C) 8", "8 (C)", "C, since 3 + 5 = 8"):
+        assert resolve("choice")(problem, Completion(f"<answer>{good}</answer>")).score == 1.0
+
+
+@pytest.mark.parametrize("verifier", ["choice", "math"])
+def test_a_gold_that_is_none_of_the_options_is_refused(verifier):
+    problem = Problem("What is it?\n(A) 3\n(B) 5\n(C) 8\n(D) 9", "E")
+    with pytest.raises(GoldError, match="none of the options A, B, C, D"):
+        resolve(verifier)(problem, Completion("<answer>E</answer>"))

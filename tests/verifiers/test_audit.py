@@ -12,6 +12,7 @@ from hypothesis import given
 from verifiers import VERIFIERS, Completion, Problem, Reward, Verdict, resolve
 from verifiers.__main__ import main
 from verifiers.audit import audit
+from verifiers.audit.cases import near_misses
 from verifiers.audit.growth import exponent
 from verifiers.audit.samples import sample
 from verifiers.testing import answers, assert_passes_audit, hostile_text
@@ -230,3 +231,18 @@ def test_cases_are_reproducible():
 
     first, second = (list(answer_cases(PROBLEM, ["7"], ["box"], random.Random(1))) for _ in range(2))
     assert first == second
+
+
+@pytest.mark.parametrize(
+    ("gold", "others"),
+    [
+        ("C", ["(C)", "c", r"\text{(C)}"]),
+        ("1/2", ["0.5", r"\frac{1}{2}", r"$\dfrac12$"]),
+        ("1000", ["1,000", "1000.0"]),
+    ],
+)
+def test_another_spelling_of_the_gold_is_no_near_miss(gold, others):
+    found = near_misses(Problem(answer=gold), others[:2], random.Random(0))
+    found += near_misses(Problem(answer=gold), others[2:], random.Random(0))
+    assert "another problem's answer" not in dict(found)
+    assert dict(near_misses(Problem(answer="0.5"), [], random.Random(0)))["one more in the last place"] == "0.6"

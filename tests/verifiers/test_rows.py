@@ -228,3 +228,16 @@ def test_parquet_values_that_python_cannot_express_are_left_out(tmp_path):
     assert [row["answer"] for row in found] == ["4", "5"]
     assert [sorted(row) for row in found] == [["answer", "completion", "day"], ["answer", "completion"]]
     assert verifiers_main(["score", str(tmp_path / "some.parquet"), "--reward", "math", "--workers", "0"]) == 0
+
+
+def test_results_are_written_to_files_only(tmp_path, capsys):
+    (tmp_path / "a.jsonl").write_text('{"completion": "4", "answer": "4"}\n')
+    for place in ("/dev/full", "/dev/null", str(tmp_path)):
+        assert verifiers_main(["score", str(tmp_path / "a.jsonl"), "--reward", "math", "--out", place]) == 2
+        assert "no file that results can be added to" in capsys.readouterr().err
+
+
+def test_an_audit_names_the_line_of_a_bad_row(tmp_path, capsys):
+    (tmp_path / "a.jsonl").write_text('{"prompt": "q", "answer": "4"}\n{"prompt": "q", "answer": " "}\n')
+    assert verifiers_main(["audit", "math", "--data", str(tmp_path / "a.jsonl")]) == 2
+    assert f"{tmp_path / 'a.jsonl'}:2: the gold is empty" in capsys.readouterr().err

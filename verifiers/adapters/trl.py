@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from verifiers.adapters.shared import parts, reward_of, said, scored
+from verifiers.adapters.shared import parts, reward_of, said, say_once, scored, why
 from verifiers.core import Problem
 from verifiers.golds import mapping_of
 from verifiers.reward import Reward
@@ -42,6 +42,9 @@ def trl_reward(
             gold = next((row[key] for key in golds if row.get(key) is not None), None)
             ids = completion_ids[i] if completion_ids is not None else ()
             scores.append(scored(ready, _problem(prompt, row, i), gold, said(completion), token_ids=ids))
+        failed = next((score for score in scores if score.reward is None), None)
+        if failed is not None:
+            say_once("a completion could not be scored and is left out, like all later ones: %s", why(failed))
         log_metric = kwargs.get("log_metric")
         if log_metric is not None:
             for part in ready.verifiers:

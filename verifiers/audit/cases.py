@@ -6,6 +6,8 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
 
 from verifiers.core import Completion, Problem
 
@@ -50,6 +52,8 @@ MANNERS = (
     "First, we read the question. Then we add the numbers, one after the other. " * 20,
 )
 _INTEGER = re.compile(r"[+-]?\d{1,15}")
+_FRACTION = re.compile(r"\\[dt]?frac\s*\{?\s*(-?\d+)\s*\}?\s*\{?\s*(\d+)\s*\}?")
+_DRESSING = re.compile(r"\\(?:text|mathrm|mathbf|left|right|[,;!:])|[\s${}()\[\]*]|,(?=\d{3}(?!\d))|[.,:]$")
 _DECIMAL = re.compile(r"[+-]?\d{1,12}\.\d{1,12}")
 
 
@@ -119,20 +123,26 @@ def near_misses(problem: Problem, others: list[str], rng: random.Random) -> list
         digits[place] = str((int(digits[place]) + rng.randint(1, 8)) % 10)
         found.append(("a digit changed", ("-" if n < 0 else "") + "".join(digits)))
     elif _DECIMAL.fullmatch(gold):
-        value = float(gold)
-        found += [("ten times", repr(value * 10)), ("other sign", repr(-value)), ("a little more", repr(value * 1.03))]
+        value = Decimal(gold)
+        last = Decimal((0, (1,), value.as_tuple().exponent))  # type: ignore[arg-type]  # a finite number
+        changed = (("ten times", value * 10), ("other sign", -value), ("one more in the last place", value + last))
+        found += [(how, str(number)) for how, number in changed]
     elif gold:
         found.append(("negated", f"not {gold}"))
     return [(how, text) for how, text in found if not _same(text, gold)]
 
 
 def _same(text: str, gold: str) -> bool:
-    if text.strip() == gold.strip():
-        return True
+    """Returns whether two answers may be one in two spellings, such as "(C)" and "C", or 1/2 and 0.5."""
+    return _plain(text) == _plain(gold)
+
+
+def _plain(text: str) -> str | Fraction:
+    bare = _DRESSING.sub("", _FRACTION.sub(r"\1/\2", text)).casefold()
     try:
-        return float(text) == float(gold)
-    except ValueError:
-        return False
+        return Fraction(bare) if len(bare) < 40 and "e" not in bare else bare
+    except (ValueError, ZeroDivisionError):
+        return bare
 
 
 def answer_cases(problem: Problem, others: list[str], forms: list[str], rng: random.Random) -> Iterator[Case]:

@@ -53,7 +53,10 @@ def run(options: argparse.Namespace) -> int:
         for number, row in itertools.islice(rows.rows(options.data), 1000):
             if isinstance(row, dict):
                 row = {"completion": "", **row}
-            problems.append(rows.pair(row, columns, default_id=str(number))[0])
+            try:
+                problems.append(rows.pair(row, columns, default_id=str(number))[0])
+            except rows.RowError as error:
+                raise ValueError(f"{options.data}:{number}: {error}") from error
     sizes = [size for size in SIZES if size < options.largest] + [options.largest]
     report = audit(
         options.target,

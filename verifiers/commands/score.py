@@ -102,6 +102,8 @@ def _write(out: Path, todo: tuple[Path, Scorer, rows.Columns], tally: Tally) -> 
     """Scores what is not yet in `out` and counts everything that is."""
     path, scorer, columns = todo
     reward = scorer.reward
+    if out.exists() and not out.is_file():
+        raise ValueError(f"--out {out} is no file that results can be added to")
     is_parquet = out.suffix == results.PARQUET
     if is_parquet:
         results.need_pyarrow(out)

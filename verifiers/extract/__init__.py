@@ -13,6 +13,7 @@ from verifiers.extract.choices import chosen
 from verifiers.extract.closings import closing_assignments
 from verifiers.extract.conclusions import altered, sole_value, turned
 from verifiers.extract.contrasts import may_contrast
+from verifiers.extract.corrected import corrected
 from verifiers.extract.denials import denied_after, replaced
 from verifiers.extract.echo import repeats_prompt
 from verifiers.extract.hedges import hedge, restated
@@ -153,6 +154,9 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
     instead_of = replaced(text, start, end)
     if instead_of is not None:
         return Extraction(instead_of, "anchor")
+    put_right = corrected(text, start, end)
+    if put_right is not None:
+        return Extraction(put_right, "statement")
     listed = closing_assignments(text, start, end)
     if listed is not None:
         return Extraction(listed, "maths")

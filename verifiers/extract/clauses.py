@@ -28,6 +28,10 @@ from verifiers.lazy_pattern import lazy_pattern
 _REASON_IN = {"car": "fr", "want": "nl", "bo": "pl", "ty": "sv"}
 _IN_SWEDISH = lazy_pattern(r"\bI\b")  # "in" in Swedish, "and" in Polish, an article in Italian
 _RESTATED = lazy_pattern(r"\b(?:ou seja|o sea|das heißt|c['’]est-à-dire)\b", re.IGNORECASE)
+_FOUND_BY_MYSELF = lazy_pattern(
+    r"\bI (?=(?:get|got|have|find|found|obtain(?:ed)?|count(?:ed)?|calculated?|computed?|work(?:ed)? out|arrived? at"
+    r"|end(?:ed)? up with)\b)"
+)
 _SIX = lazy_pattern(r"\bsei\b", re.IGNORECASE)  # a subjunctive in German, but not in Italian and Portuguese
 _SINCE = (
     r"since|because|as|given that|seeing that|if|when|weil|da|wenn|puisque|comme|parce que|si|como|ya que"
@@ -114,7 +118,7 @@ def objection(part: str, language: str) -> str:
 
 
 def opposed(clause: str, language: str) -> bool:
-    clause = _RESTATED.sub(" ", clause)
+    clause = _FOUND_BY_MYSELF.sub("we ", _RESTATED.sub(" ", clause))
     clause = _IN_SWEDISH.sub(" ", clause) if language in ("sv", "pl", "it") else clause
     if OPPOSED.search(clause) or objection(clause, language):
         return True

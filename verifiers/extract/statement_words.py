@@ -246,7 +246,7 @@ LABELLED = lazy_pattern(r"(?!(?:so|then|thus|hence|therefore|and|is|are|now|fina
 DOES = lazy_pattern(r"\s+(?:is|has|was|had|holds?|contains?|goes|comes|went|came|leaves|starts)\b", re.IGNORECASE)
 QUOTED = lazy_pattern(r"[\"“”„«»]")
 GOT = lazy_pattern(
-    r"\b(?!(?:we|you|one|it|that|this|which|wir|man|on|nous)\b)\w+ (?:get|gets|got|finds?|found|obtain\w*"
+    r"\b(?!(?:we|i|you|one|it|that|this|which|wir|man|on|nous)\b)\w+ (?:get|gets|got|finds?|found|obtain\w*"
     r"|computed?|answer\w*|wrote|put|puts|chose"
     r"|chooses|picks?|picked|calculate[sd]?)\s*$",
     re.IGNORECASE,

@@ -52,6 +52,9 @@ _LIMITS = lazy_pattern(
 )  # words after a "Yes" that may limit or revoke it
 _CHOICE = lazy_pattern(r"\(\s*([A-Z])\s*\)|([A-J])|([A-J])[.):]|\[([A-J])\]|([A-J])\s*\(")
 _CHOICE_TEXT = lazy_pattern(r"(?:\(\s*([A-J])\s*\)|([A-J])\s*[.):])\s*[:.]?\s*(\S.*)", re.DOTALL)
+_JOINS = lazy_pattern(
+    r"(?:or|and|oder|und|ou|et|o|y|e|lub|или|и|veya)\b|[,;/|&]|\\(?:lor|vee|cup|text\{\s*or)|或|和|または|또는", re.I
+)
 _OTHER_OPTION = lazy_pattern(r"(?:^|\s)\(?[A-J][).](?:\s|$)")
 _CHOICE_WORD = lazy_pattern(
     r"(?:(?:the|la|el|a|o|il|le|die|der) )?(?:(?:correct )?(?:option|choice|answer|alternative|opcion|alternativa|letra"
@@ -172,7 +175,7 @@ def _choice(plain: str) -> Answer | None:
     if worded and worded[1].isupper():
         return Answer("choice", words=(worded[1],))
     texted = _CHOICE_TEXT.fullmatch(plain)
-    if texted and not _OTHER_OPTION.search(texted[3]):
+    if texted and not _OTHER_OPTION.search(texted[3]) and not _JOINS.match(texted[3]):
         return Answer("choice", words=(texted[1] or texted[2], texted[3]))
     return None
 

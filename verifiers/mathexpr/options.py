@@ -14,6 +14,7 @@ from verifiers.mathexpr.limits import TooHard, Unreadable
 from verifiers.mathexpr.reading import read
 
 _OPTION = lazy_pattern(r"(?:^|[\s$}])(?:\\text\w*\{\s*)?\(?([A-J])[).:]\s*\}?[\s~\\]*")
+_LAST_LETTER = lazy_pattern(r"[\s,]*(?:\\text\w*\{\s*)?\(\s*[A-J]\s*\)\s*\}?[\s.$]*$")
 _MAX_CHARS = 20_000
 
 
@@ -53,11 +54,17 @@ def option_of(prompt: str, gold: Answer, answer: Answer) -> tuple[Answer, Answer
     return (read_text, answer) if gold.kind == "choice" else (gold, read_text)
 
 
-def other_option(prompt: str, answer: Answer) -> bool:
-    """Returns whether the text beside the letter is that of another option, or has another value than its own."""
-    if answer.kind != "choice" or len(answer.words) < 2:
+def other_option(prompt: str, answer: Answer, text: str) -> bool:
+    """Returns whether the text beside the letter is that of another option, or has another value than its own.
+
+    Args:
+        text: the answer as it is written, such as "5 (C)".
+    """
+    if answer.kind != "choice":
         return False
-    letter, given = answer.words
+    letter, given = answer.words if len(answer.words) > 1 else (answer.words[0], _LAST_LETTER.sub("", text).strip())
+    if not given or given == text.strip():
+        return False
     texts = options(prompt)
     own = texts.pop(letter, None)
     if own is None or text_words(clean(own)) == text_words(clean(given)):

@@ -41,7 +41,7 @@ from verifiers.mathexpr.echo import restates
 from verifiers.mathexpr.golds import INTEGER, Gold, read_gold
 from verifiers.mathexpr.guard import same_but_for_values, variants
 from verifiers.mathexpr.limits import GUARD_BUDGET, MAX_ANSWER_CHARS, Budget, TooHard, Unreadable
-from verifiers.mathexpr.options import option_of, other_of_two, other_option
+from verifiers.mathexpr.options import option_of, options, other_of_two, other_option
 from verifiers.mathexpr.reading import read
 from verifiers.mathexpr.same_words import same_words
 from verifiers.units.words import without_units
@@ -65,6 +65,7 @@ _NOT_COMPARED = ("unparseable", "type_clash")
 _CHOICES = {"percent": ("either", "value"), "units": ("drop", "require"), "multiple_choice": ("auto", "letter")}
 _WORDED = 400  # characters at the end of a text in which numbers in words are turned into digits
 _OR = "or oder ou o ó oppure или або lub eller of veya atau hoặc"  # joins the values of a list
+_OTHER_OPTION = "the letter of one option with the text of another"
 _IN_WORDS = ("text", "truth", "choice", "empty", "undefined", "region")
 _FORMULA = lazy_pattern(r"\$[^$]{1,200}\$|\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|\\\([^()]{1,200}\\\)")
 _TURNING = lazy_pattern(
@@ -290,6 +291,8 @@ class MathVerifier:
             raise VerifierError(f"{name}: no room on the stack to read its gold") from error
         if isinstance(gold, str):
             raise GoldError(f"{name}: can't understand the gold {str(problem.answer)[:200]!r}: {gold}")
+        if gold.answer.kind == "choice" and (known := options(problem.prompt)) and gold.answer.words[0] not in known:
+            raise GoldError(f"{name}: the gold {str(problem.answer)[:200]!r} is none of the options {', '.join(known)}")
         return gold
 
     def check_gold(self, problem: Problem) -> str:
@@ -381,6 +384,8 @@ class MathVerifier:
         if reason in _NOT_COMPARED:
             for other, place in _others(problem.prompt, gold, text, extraction):
                 retried, note = self._reason(gold, other, problem, policy, budget, explanation)
+                if retried == "equal" and other_option(problem.prompt, gold.answer, answer):
+                    retried, note = "different", _OTHER_OPTION
                 if retried not in _NOT_COMPARED:
                     reason, detail, answer, span = retried, note, other, place
                     break
@@ -435,8 +440,8 @@ class MathVerifier:
             if same_words(gold.answer, text, gold.text):
                 return "equal", ""
         try:
-            if problem.prompt and other_option(problem.prompt, answer):
-                return "different", "the letter of one option with the text of another"
+            if problem.prompt and other_option(problem.prompt, answer, text):
+                return "different", _OTHER_OPTION
             reason = compared(gold.answer, answer, policy, budget)
             if reason == "equal" and problem.prompt and other_of_two(problem.prompt, str(problem.answer), text):
                 return "different", "the other value of the question"
