@@ -10,6 +10,7 @@ from pathlib import Path
 
 from r1lite.doctor import diagnose, read
 from r1lite.doctor.machine import examine
+from r1lite.run.lock import is_locked
 
 
 def main(argv: Sequence[str]) -> int:
@@ -38,5 +39,10 @@ def main(argv: Sequence[str]) -> int:
     if not findings and not options.json:
         accuracy = record.last.mean("accuracy") if record.metrics else None
         so_far = f", accuracy {accuracy:.1%} in {record.last.steps}" if accuracy is not None else ""
-        print(f"no problems found in {len(record.metrics)} steps{so_far}")
+        planned = record.config.get("steps")
+        done = len(record.metrics)
+        rest = f" of {planned}" if isinstance(planned, int) and done < planned else ""
+        stopped = rest and not is_locked(options.run_dir)
+        go_on = f"; the run has stopped: --resume --out {options.run_dir} continues it" if stopped else ""
+        print(f"no problems found in {done}{rest} steps{so_far}{go_on}")
     return int(bool(findings))

@@ -3,7 +3,6 @@ have the wrong type."""
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import shlex
 from dataclasses import asdict, dataclass, field
@@ -13,8 +12,8 @@ from typing import Any
 from r1lite.doctor import Record, diagnose
 from r1lite.doctor import read as read_record
 from r1lite.run.environment import read_environment
-from r1lite.run.files import json_or_empty, opened_regular
-from r1lite.run.lock import LOCK
+from r1lite.run.files import json_or_empty
+from r1lite.run.lock import is_locked
 from r1lite.run.records import read_records
 
 _OWN = ("seed", "out", "threads", "quiet", "verbose")  # settings that don't affect results
@@ -67,7 +66,7 @@ def read_run(path: Path, name: str | None = None) -> Run:
         path=path,
         name=name or path.name,
         stage=stage,
-        status="finished" if summary else "running" if _is_locked(path) else "stopped",
+        status="finished" if summary else "running" if is_locked(path) else "stopped",
         record=record,
         summary=summary,
         evaluations=[{**evaluation, "step": step} for step, evaluation in found if evaluation],
@@ -97,15 +96,3 @@ def _reasons(path: Path) -> list[tuple[int, dict[str, dict[str, int]]]]:
             }
             found.append((line["step"], counts))
     return found
-
-
-def _is_locked(path: Path) -> bool:
-    """Returns True while a process holds the directory's lock."""
-    try:
-        with opened_regular(path / LOCK) as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False

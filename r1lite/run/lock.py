@@ -9,6 +9,8 @@ import stat
 from pathlib import Path
 from typing import IO
 
+from r1lite.run.files import opened_regular
+
 LOCK = ".lock"
 
 
@@ -34,6 +36,18 @@ def lock_folder(folder: Path) -> IO[str]:
             file.close()
             raise
         file.close()  # the process that held it has removed the file, so another one may lock a new file
+
+
+def is_locked(folder: Path) -> bool:
+    """Returns True while a process holds the folder's lock."""
+    try:
+        with opened_regular(folder / LOCK) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _is_at(file: IO[str], path: Path) -> bool:

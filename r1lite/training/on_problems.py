@@ -260,8 +260,8 @@ def beyond_it(config: RLConfig, before: dict[str, Any]) -> str | None:
     if rate is None or rate > _HARDLY_EVER:
         return None
     known = (
-        "; nano only knows the bundled word problems (--task gsm8k). r1lite/nano/README.md shows how to make a small "
-        "base model for your own task in minutes"
+        "; nano only knows problems like the bundled word problems (--task gsm8k) and learns little from others. "
+        "r1lite/nano/README.md shows how to make a small base model for your own task in minutes"
         if config.model == NANO
         else "; try an easier task, a larger model, or r1lite sft on worked answers first"
     )

@@ -14,6 +14,7 @@ from r1lite.doctor.command import main as doctor
 from r1lite.doctor.machine import examine
 from r1lite.doctor.run import CHECKS
 from r1lite.errors import UserError
+from r1lite.run.lock import lock_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 60
@@ -76,6 +77,14 @@ def test_a_run_that_learns_has_nothing_wrong(tmp_path, capsys):
         assert diagnose(made_run(tmp_path / str(steps), steps=steps)) == []
     assert doctor([str(tmp_path / "60")]) == 0
     assert "no problems found in 60 steps, accuracy 93" in capsys.readouterr().out
+    (tmp_path / "20" / "config.yaml").write_text("steps: 50\n")
+    assert doctor([str(tmp_path / "20")]) == 0
+    shown = capsys.readouterr().out
+    assert "in 20 of 50 steps" in shown
+    assert f"the run has stopped: --resume --out {tmp_path / '20'} continues it" in shown
+    with lock_folder(tmp_path / "20"):
+        assert doctor([str(tmp_path / "20")]) == 0
+    assert "has stopped" not in capsys.readouterr().out
 
 
 NO_SIGNAL = {"groups_without_signal": 0.97, "accuracy": 0.01, "reward": 0.01, "loss": 0.0}

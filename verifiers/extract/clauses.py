@@ -27,6 +27,7 @@ from verifiers.lazy_pattern import lazy_pattern
 
 _REASON_IN = {"car": "fr", "want": "nl", "bo": "pl", "ty": "sv"}
 _IN_SWEDISH = lazy_pattern(r"\bI\b")  # "in" in Swedish, "and" in Polish, an article in Italian
+_FRENCH_NOW = lazy_pattern(r"^\W*Or\b")  # "Or la somme est 4": "now"
 _RESTATED = lazy_pattern(r"\b(?:ou seja|o sea|das heißt|c['’]est-à-dire)\b", re.IGNORECASE)
 _FOUND_BY_MYSELF = lazy_pattern(
     r"\bI (?=(?:get|got|have|find|found|obtain(?:ed)?|count(?:ed)?|calculated?|computed?|work(?:ed)? out|arrived? at"
@@ -119,6 +120,7 @@ def objection(part: str, language: str) -> str:
 
 def opposed(clause: str, language: str) -> bool:
     clause = _FOUND_BY_MYSELF.sub("we ", _RESTATED.sub(" ", clause))
+    clause = _FRENCH_NOW.sub(" ", clause) if language == "fr" else clause
     clause = _IN_SWEDISH.sub(" ", clause) if language in ("sv", "pl", "it") else clause
     if OPPOSED.search(clause) or objection(clause, language):
         return True

@@ -144,9 +144,12 @@ def closing_form(text: str, sentence: Span, asked: str) -> tuple[int, Extraction
 
 
 _ASKS_RATIO = lazy_pattern(
-    r"\bratio|verhältnis|rapport|raz[óã]o|rapporto|verhouding|förhålland|stosun|отношени", re.IGNORECASE
+    r"\bratio|verhältnis|rapport|razão|razón|proporci|proporç|proporz|verhouding|förhålland|stosun|отношени",
+    re.IGNORECASE,
 )
-_RATIO = lazy_pattern(r"(?<![\w.,:])(\d{1,6} (?:to|zu|à|a|para|tot|till|do|к)\s+\d{1,6})[\s.!*]*$", re.IGNORECASE)
+_RATIO = lazy_pattern(
+    r"(?<![\w.,:])(\d{1,6} (?:to|zu|à|contre|a|para|tot|staat tot|till|do|к)\s+\d{1,6})[\s.!*]*$", re.IGNORECASE
+)
 _ASKS_BETWEEN = lazy_pattern(
     r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)\b|(?<!\w)(?:между|між|बीच|بین"
     r"|بين)(?!\w)"

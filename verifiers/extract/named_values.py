@@ -79,7 +79,9 @@ def _given(name: str) -> re.Pattern[str]:
     """Returns the pattern of "x = 4" and "x equals 4", where x is not a part of an expression."""
     return re.compile(
         rf"(?<![\w'’^\\/*·+−-])(?<![-+−*/·=] )(?P<name>{name})\$?\s?(?:=|(?:must be|has to be|is equal to|equals|is"
-        r"|ist|est égale? à|vaut|est|es igual a|es|é igual a|é|è uguale a|è|wynosi|равен|равна|равно)(?!\w)|等于"
+        r"|ist gleich|ist|est égale? à|vaut|est|es igual a|vale|es|é igual a|é|è uguale a|è|is gelijk aan"
+        r"|är lika med|är"
+        r"|równa się|wynosi|равен|равна|равно|равняется)(?!\w)|等于"
         r"|等於|[는은は])"
         rf"\s{{0,8}}\$?{_VALUE}\$?(?![A-Za-z0-9_(^]|[.,/]\d|\s?[-+−*/·=×÷])",
         re.IGNORECASE if name.isupper() else 0,

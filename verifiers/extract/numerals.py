@@ -80,6 +80,7 @@ _BASES = {
     " أربعون/أربعين خمسون/خمسين ستون/ستين سبعون/سبعين ثمانون/ثمانين تسعون/تسعين مئة/مائة ألف",
 }
 # "Ten two" is 12 and "two ten three" is 23: the words before the ones of 11 to 19, and after the tens digit up to 99.
+NUMBER_LANGUAGES = tuple(_BASES)
 _COUNTED_TENS = {"vi": ("mười", "mươi"), "id": ("", "puluh"), "tr": ("on", ""), "ko": ("열", "")}
 # Patterns that join tens and ones if the tens come first; `_ONES_FIRST` has the others.
 _JOINED = {

@@ -14,6 +14,7 @@ from verifiers.extract.numerals import (
     ARTICLES,
     CHARACTERS,
     KOREAN,
+    NUMBER_LANGUAGES,
     THOUSANDS,
     first_words,
     in_characters,
@@ -72,6 +73,8 @@ _CLOCK = lazy_pattern(
     r"(?:\s?\d{1,2}\s?[分분](?![钟鐘])|[半반钟整])?"
 )  # 午前9時35分
 _WORD = lazy_pattern(r"[\u0900-\u0963]+|[^\W\d_]+(?:['’][^\W\d_]+)?|(?<=[^\W\d_])-(?=[^\W\d_])")
+_TEXT_COMMAND = lazy_pattern(r"\\(?:text(?:bf|it|rm)?|mathrm|mbox)\s*(?=\{)")
+_SPELLED = lazy_pattern(r"[^\W\d_]{3,60}(?:[ -][^\W\d_]{1,20}){0,8}")
 _WORDS_OF_ONE = 4  # "mười lăm"
 _KOREAN = lazy_pattern(
     rf"(?<![\uac00-\ud7af\d])(?:(?P<sino>(?=[일이삼사오육칠팔구십백천만]{{2}}|만\s|[십백천](?:입니다|이다)){KOREAN})(?:(?=\s?[개명원번살마장권일년분초])|(?=입니다|이다|이에요|예요|\W|$))"
@@ -139,6 +142,17 @@ def quantities(text: str, start: int, end: int, language: str) -> tuple[Quantity
     return tuple(
         with_durations(text, [_signed(text, signs, item) for item in found] if signs else found, end, language)
     )
+
+
+def number_in_other_words(text: str) -> Fraction | None:
+    """Returns the number that the whole text spells in the languages that know all its words, or None."""
+    plain = _TEXT_COMMAND.sub("", text).strip(" \t\n${}.*").lower()
+    if not _SPELLED.fullmatch(plain):
+        return None
+    found = [quantities(plain, 0, len(plain), language) for language in NUMBER_LANGUAGES]
+    values = {one[0].value for one in found if len(one) == 1 and one[0].span == (0, len(plain))}
+    value = values.pop() if len(values) == 1 else None
+    return value if isinstance(value, Fraction) else None
 
 
 def in_digits(text: str, start: int, end: int, language: str) -> str:

@@ -41,15 +41,23 @@ CORRECTION = Gated(
 )
 CONCLUSION = Gated(
     r"\b(?:therefore|thus|hence|final(?:ly)?|in conclusion|in total|overall|so|step|part|then|next|adding"
-    r"|substitut\w+"
-    r"|now|this gives|answer is|finally)\b|∴|因此|所以|最后|итог|поэтому|\b(?:daher|donc|por lo tanto"
-    r"|portanto|quindi)\b"
-    r"|よって|したがって|따라서|لذا|لذلك|وبالتالي|إذن|अतः|इसलिए",
+    r"|substitut\w+|now|this gives|answer is|finally)\b|∴"
+    r"|\b(?:daher|also|somit|folglich|demnach|insgesamt|schließlich|schritt|teil|dann|nun"
+    r"|einsetzen|donc|ainsi|d['’]où|par conséquent|finalement|enfin|au total|étape|partie"
+    r"|ensuite|puis|maintenant|por (?:lo )?tanto|entonces|así que|luego|finalmente|en total|paso|parte|después|ahora"
+    r"|portanto|então|assim|logo|no total|ao todo|passo|etapa|depois|agora|quindi|dunque|perciò|pertanto|infine"
+    r"|in totale|poi|ora|dus|daarom|vervolgens|stap|in totaal|uiteindelijk|alltså|därför"
+    r"|steg|slutligen|więc|zatem|stąd|łącznie|krok|następnie|dolayısıyla|böylece|sonuç"
+    r"|adım)\b|(?<!\w)(?:итог|поэтому|значит|следовательно|таким образом|наконец|шаг|затем|теперь)"
+    r"|因此|所以|最后|最後|于是|從而|从而|步骤|步驟|第[一二三四五]步|接着|よって|したがって|ゆえに|ステップ|次に"
+    r"|따라서|그러므로|결국|단계|이제|لذا|لذلك|وبالتالي|إذن|अतः|इसलिए",
     re.IGNORECASE,
 )
 ALTERNATIVE = Gated(
     r"\b(?:or|either|alternatively|also|another|possibly|maybe|perhaps|could also|might also|else|otherwise"
-    r"|oder|ou|oppure|veya|ya da|lub|vielleicht|peut-être|tal vez|talvez|forse)\b|或|または|あるいは|또는|혹은|или"
+    r"|oder|ou|oppure|veya|ya da|lub|vielleicht|peut-être|tal vez|talvez|forse"
+    r"|auch|ebenso|sonst|alternativ|aussi|sinon|ou bien|también|quizás?|si no|também|senão|anche|altrimenti|oppure"
+    r"|ook|misschien|ofwel|också|kanske|eller|też|także|może|albo|ayrıca|belki)\b|或|还是|還是|もしくは|かも|아마|также|または|あるいは|또는|혹은|или"
     r"|либо|может|أو|ربما|(?<![\u0900-\u097f])या(?![\u0900-\u097f])",
     re.IGNORECASE,
 )

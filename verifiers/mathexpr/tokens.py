@@ -59,6 +59,7 @@ _SAME_LETTER = {"varepsilon": "epsilon", "vartheta": "theta", "varphi": "phi", "
                 "ell": "l", "imath": "i", "jmath": "j"}  # fmt: skip
 FUNCTIONS = {
     "sin": "sin", "cos": "cos", "tan": "tan", "tg": "tan", "cot": "cot", "ctg": "cot", "sec": "sec", "csc": "csc",
+    "sen": "sin", "senh": "sinh", "arcsen": "asin", "cotg": "cot", "arccotg": "acot",  # Romance languages
     "cosec": "csc", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctg": "atan", "arccot": "acot",
     "asin": "asin", "acos": "acos", "atan": "atan", "acot": "acot", "arcsec": "asec", "arccsc": "acsc", "asec": "asec",
     "acsc": "acsc", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "coth": "coth", "sech": "sech", "csch": "csch",

@@ -26,14 +26,14 @@ from verifiers.extract.numerals import language_of
 from verifiers.extract.openings import stated_first
 from verifiers.extract.operands import only_expression
 from verifiers.extract.overruling import FORMS, final_claims, is_claim
-from verifiers.extract.quantities import in_digits
+from verifiers.extract.quantities import in_digits, number_in_other_words
 from verifiers.extract.remarks import without_remarks
 from verifiers.extract.statements import stated
 from verifiers.extract.understood import not_understood
 from verifiers.extract.wordings import NO_SOLUTION_SAID
 from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.answer_doubts import as_gold_is_written, doubt_of
-from verifiers.mathexpr.answers import type_name
+from verifiers.mathexpr.answers import Answer, type_name
 from verifiers.mathexpr.answers_in_words import MATHS_SIGN, in_words, listed
 from verifiers.mathexpr.compare import Policy, compared
 from verifiers.mathexpr.decimal_commas import in_points
@@ -41,6 +41,7 @@ from verifiers.mathexpr.echo import restates
 from verifiers.mathexpr.golds import INTEGER, Gold, read_gold
 from verifiers.mathexpr.guard import same_but_for_values, variants
 from verifiers.mathexpr.limits import GUARD_BUDGET, MAX_ANSWER_CHARS, Budget, TooHard, Unreadable
+from verifiers.mathexpr.nodes import number
 from verifiers.mathexpr.options import option_of, options, other_of_two, other_option
 from verifiers.mathexpr.reading import read
 from verifiers.mathexpr.same_words import same_words
@@ -435,6 +436,9 @@ class MathVerifier:
         budget.rung = "type"  # reading an equation may have compared its two sides
         if explanation is not None:
             explanation.steps.append(("read", f"{type_name(answer)}: {text[:200]!r}"))
+        if answer.kind == "text" and gold.answer.kind == "scalar":
+            value = number_in_other_words(text)
+            answer = answer if value is None else Answer("scalar", number(value))
         if gold.answer.kind == "text" or answer.kind == "text":
             budget.rung = "text"
             if same_words(gold.answer, text, gold.text):
