@@ -93,12 +93,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _ran(name: str, *rest: str) -> int:
-    if name in ("", "-h", "--help"):
-        print(_help())
-        return 0 if name else 2
-    if name == "--version":
-        print(f"r1lite {__version__}")
-        return 0
     if "" not in sys.path and os.getcwd() not in sys.path:  # `module:attr` may be in the working directory
         sys.path.append("")
     # Spinning threads make a step 30 times slower as soon as another program needs a core (measured).
@@ -106,6 +100,12 @@ def _ran(name: str, *rest: str) -> int:
     # oneDNN compiles a bfloat16 kernel per shape. Its default cache of 1,024 takes hundreds of MiB and is not faster.
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     try:
+        if name in ("", "-h", "--help"):
+            print(_help())
+            return 0 if name else 2
+        if name == "--version":
+            print(f"r1lite {__version__}")
+            return 0
         if (here := rank_info()) is not None:
             refuse_command(name, here.size)
         if name in PLAIN:
@@ -131,9 +131,13 @@ def _ran(name: str, *rest: str) -> int:
         return _fail(str(error), 1)
     except BrokenPipeError:  # for example `| head` after enough lines
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise Python prints another error at exit
-        return 0 if name in PLAIN or not _HELP.isdisjoint(rest) else _fail(f"{name}: the output was closed", 1)
+        return (
+            0
+            if name in PLAIN or not {*_HELP, "--version"}.isdisjoint((name, *rest))
+            else _fail(f"{name}: the output was closed", 1)
+        )
     except OSError as error:  # disk full, folder removed, ...
-        return _fail(f"{error.filename or name}: {error.strerror or error}", 1)
+        return _fail(f"{error.filename or name or 'r1lite'}: {error.strerror or error}", 1)
     except Interrupted as stopped:
         return 128 + stopped.signum
     except KeyboardInterrupt:  # outside of the part of a run that handles signals

@@ -69,3 +69,12 @@ def test_every_command_has_help_that_can_be_cut_short(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], stdout=write, stderr=subprocess.PIPE, cwd=ROOT, timeout=300)
     os.close(write)
     assert (done.returncode, done.stderr.decode()) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux's device that is always full")
+@pytest.mark.parametrize("words", ["--help", "--version", "tasks"])
+def test_output_to_a_full_disk_is_one_line(words):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "r1lite", words], stdout=full, stderr=subprocess.PIPE, cwd=ROOT)
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines() == [f"error: {words}: No space left on device"]
