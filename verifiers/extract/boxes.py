@@ -170,7 +170,16 @@ def _closed(text: str, position: int, end: int) -> Span | None:
     return None if close is None else (position + 1, close)
 
 
+# "8 is wrong, and so is \\boxed{7}", "8 is wrong. Sorry, \\boxed{7} too."
+_WRONG = r"\b(?:wrong|incorrect|false|mistaken|not (?:right|correct|true|it))\b"
+_LIKE_A_DENIED_ONE = lazy_pattern(rf"{_WRONG}[^.!?\n]{{0,40}}\b(?:so|as|nor|neither) (?:is|was|are)\W*$", re.IGNORECASE)
+_OBJECTED = lazy_pattern(rf"{_WRONG}(?:[.!,;]+\s*[A-Za-z]{{1,12}})?\W*$", re.IGNORECASE)
+_TOO = lazy_pattern(r"[\s$*)\\\]]*(?:is |was )?(?:too|as well|also|likewise)\b", re.IGNORECASE)
+
+
 def _denied(text: str, start: int, box: _Box, end: int) -> bool:
-    if denied_before(text, start, box.start):
+    if denied_before(text, start, box.start) or _LIKE_A_DENIED_ONE.search(text, max(start, box.start - 120), box.start):
+        return True
+    if _TOO.match(text, box.end, end) and _OBJECTED.search(text, max(start, box.start - 120), box.start):
         return True
     return not plain_tail(text, box.end, end) and denied_after(text, box.end, end)

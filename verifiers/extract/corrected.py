@@ -58,9 +58,13 @@ _IS = any_of(
     r"(?:정답은|답은|맞는 답은)",
 )
 _BETWEEN = r"[\s,.!:;，。！：；、…—–-]"
-_CORRECTED = Gated(
+_LED = (  # "Wait, no, it is "
     rf"(?:[.!。！\n…]|\w[—–]|\s[—–-])[\s\"'*_(]*+(?:{_OBJECTION}){_BETWEEN}+(?:(?:{_OBJECTION}){_BETWEEN}+){{0,3}}"
-    rf"(?:(?:{_IS})[\s:：—–-]*)?[*_]{{0,2}}(?P<value>{VALUE})[*_]{{0,2}}"
+    rf"(?:(?:{_IS})[\s:：—–-]*)?"
+)
+_BEFORE_BOX = Gated(rf"{_LED}[\s$*_(\[\\]*$", re.IGNORECASE)
+_CORRECTED = Gated(
+    rf"{_LED}[*_]{{0,2}}(?P<value>(?-i:\(?[A-J]\)?)(?![\w'’])|(?:\$?[a-z]\s?=\s?)?{VALUE})[*_]{{0,2}}"
     r"(?:\s*(?!(?:that|which|who|times|more|less|fewer|hundred|thousand|million|billion|dozen|squared|or|and|mal|fois"
     r"|veces|vezes|volte|keer|razy|раз|тысяч\w*|倍|万|亿|千|百)(?![^\W\d_]))[^\W\d_°]{1,12})?[\s.。!！)\"'*]*$",
     re.IGNORECASE,
@@ -79,3 +83,17 @@ def corrected(text: str, low: int, end: int) -> Span | None:
     start, stop = first + found.start("value"), first + found.end("value")
     same = text[slice(*earlier.span)].strip(" $*") == text[start:stop].strip(" $*")
     return None if same else (start, stop)  # "The answer is 24. Wrong: 24." corrects nothing
+
+
+def without_correction(text: str, start: int) -> str:
+    """Returns the text with blanks for the correction before a box whose content begins at `start`, if it has one and
+    follows another box: "\\boxed{8} Sorry, I made a mistake: \\boxed{7}"."""
+    opening = text.rfind("\\boxed", 0, start)
+    if opening < 0 or text.find("\\boxed", 0, opening) < 0:
+        return text
+    first = max(0, opening - _LOOK)
+    found = _BEFORE_BOX.search(text[first:opening])
+    if found is None:
+        return text
+    low = first + found.start() + 1
+    return f"{text[:low]}{' ' * (opening - low)}{text[opening:]}"

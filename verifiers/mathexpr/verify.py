@@ -20,6 +20,7 @@ from verifiers.extract import (
     sole_value,
     squeezed,
 )
+from verifiers.extract.corrected import without_correction
 from verifiers.extract.enumerations import enumerated
 from verifiers.extract.neutral import neutral, without_box, without_struck
 from verifiers.extract.numerals import language_of
@@ -262,6 +263,8 @@ class MathVerifier:
             states_itself=extraction.source in _STATED and verdict.span == extraction.span,
             in_words=gold.answer.kind in _IN_WORDS,
         )
+        if extraction.source == "box":
+            text = without_correction(text, verdict.span[0])
         if gold.answer.kind == "empty":
             text = NO_SOLUTION_SAID.sub(lambda match: " " * len(match[0]), text)
         word = checked(text)
