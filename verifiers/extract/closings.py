@@ -144,11 +144,14 @@ def closing_form(text: str, sentence: Span, asked: str) -> tuple[int, Extraction
 
 
 _ASKS_RATIO = lazy_pattern(
-    r"\bratio|verhältnis|rapport|razão|razón|proporci|proporç|proporz|verhouding|förhålland|stosun|отношени",
+    r"\bratio|verhältnis|rapport|razão|razón|proporci|proporç|proporz|verhouding|förhålland|stosun|отношени"
+    r"|比|비율|(?<!\w)비(?!\w)|비는",
     re.IGNORECASE,
 )
 _RATIO = lazy_pattern(
-    r"(?<![\w.,:])(\d{1,6} (?:to|zu|à|contre|a|para|tot|staat tot|till|do|к)\s+\d{1,6})[\s.!*]*$", re.IGNORECASE
+    r"((?<![\w.,:])\d{1,6} (?:to|zu|à|contre|a|para|tot|staat tot|till|do|к)\s+\d{1,6}"
+    r"|(?<![\d.,:])\d{1,6}\s?[比対对대]\s?\d{1,6})(?:の比|의 비율?|的比)?(?:です|である|입니다|이다|예요)?[\s.。!*]*$",
+    re.IGNORECASE,
 )
 _ASKS_BETWEEN = lazy_pattern(
     r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)\b|(?<!\w)(?:между|між|बीच|بین"

@@ -194,7 +194,8 @@ _ELLIPTIC = lazy_pattern(
 # The beginnings of words that deny what another word asks: a composite number is not prime.
 _OPPOSITES = {
     "composite": "prime", "zusammengesetzt": "primzahl", "composé": "premier", "compuest": "primo", "compost": "primo",
-    "samengesteld": "priem", "составн": "прост", "irrational": "rational", "irrationnel": "rationnel",
+    "samengesteld": "priem", "составн": "прост", "złożon": "pierwsz", "bileşik": "asal", "irrational": "rational",
+    "irrationnel": "rationnel",
     "irracional": "racional", "odd": "even", "ungerade": "gerade", "impair": "pair", "dispari": "pari",
 }  # fmt: skip
 _DIGITS = lazy_pattern(r"\d+(?:[.,]\d+)*")

@@ -81,9 +81,13 @@ _STRAY_POINT = lazy_pattern(r"(?<=[}\w)])\.(?=\s*[\])])")
 _ENDINGS = " \t\r\n.,;:。"
 
 
+# A number with an eastern unit or noun within \\text: \\text{72人}. The unit is then put into \\text by itself.
+_ALL_TEXT = lazy_pattern(r"^\s*\\text\s*\{\s*([-+]?\d[^{}\\]*[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])\s*\}\s*$")
+
+
 def clean(text: str) -> str:
     """Returns the text in the spelling that the tokenizer reads. Linear; for an answer, not a whole completion."""
-    text = undressed(text)
+    text = undressed(text if text.isascii() else _ALL_TEXT.sub(r"\1", text))
     if not text.isascii():
         text = _plain_unicode(text)
     if not text.isprintable():

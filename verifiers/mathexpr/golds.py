@@ -27,8 +27,8 @@ INTEGER = lazy_pattern(
     r"\s*+\$?\s*+([+-]?)\s*+([1-9]\d{0,2}(?:,\d{3}){1,5}|\d{1,18})(?:\.0{1,6})?\s*+\$?\s*+\.?\s*+", re.ASCII
 )
 RATIO_IN_WORDS = lazy_pattern(
-    r"\s*+(?:\\text\{)?\s*+(\d+)\s*+(?:\\text\{)?\s*+(?:to|à|zu|a|para|staat tot|tot|till|do|к)\s*+\}?\s*+(\d+)"
-    r"\s*+\}?\s*+",
+    r"\s*+(?:\\text\{)?\s*+(\d+)\s*+(?:\\text\{)?\s*+(?:to|à|zu|a|para|staat tot|tot|till|do|к|[比対对대])\s*+\}?"
+    r"\s*+(\d+)\s*+\}?\s*+",
     re.I,
 )  # "8 to 3"
 _BETWEEN_BOXES = lazy_pattern(
