@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from verifiers.extract.gates import Gated
+from verifiers.extract.spans import Span
 from verifiers.extract.words import VALUE, any_of, lacks, whole_words
 from verifiers.lazy_pattern import lazy_pattern
 
@@ -26,9 +27,14 @@ COMPARES = Gated(
     re.IGNORECASE,
 )
 CONTRAST = Gated(
-    rf"(?<!\bor)(?<!\bor )(?<!\s)\s*+,?\s*+\(?(?:(?<!\w)(?:(?:and |but )?not|rather than|instead of|(?:und )?nicht"
-    rf"|(?:et )?non|pas|y no|e non|e não|а не)\s+|，?(?:而?不是|而非|并非)\s*)"
-    rf"(?:{VALUE}(?:\s?(?!times\b|more\b|less\b)[^\W\d_]{{1,12}}[²³]?)?\)?|\(?[A-J](?![A-Za-z])\)?[.。]?)\s*$",
+    rf"(?<!\bor)(?<!\bor )(?<!\s)\s*+,?\s*+\(?(?:(?<!\w)(?:(?:and |but )?not|rather than|instead of"
+    rf"|(?:und )?(?:nicht|keinesfalls|keineswegs)|(?:et )?(?:surtout )?non|pas|y no|e non|e não|а (?:вовсе |совсем )?не"
+    rf"|en niet|a nie)\s+|，?(?:而?不是|而非|并非)\s*)"
+    rf"(?:{VALUE}(?:\s?(?!times\b|more\b|less\b)[^\W\d_]{{1,12}}[²³]?)?"
+    rf"(?:,? (?:and|or|nor|und|oder|et|ni|y|e|и|i|en|of|и не|i nie) {VALUE})?\)?|\(?[A-J](?![A-Za-z])\)?[.。]?)\s*$"
+    # The same in languages where the denial follows: "14個(15個ではありません)".
+    rf"|\s*[(（]{VALUE}\s?[^\W\d_]{{0,3}}?"
+    r"(?:(?:では|じゃ)(?:ありません|ない(?:です)?)|[이가]? ?(?:아닙니다|아니다|아님)|\s?değil)[.。]?[)）]\s*$",
     re.IGNORECASE,
 )
 # The same directly after an answer.
@@ -38,6 +44,22 @@ CONTRAST_AFTER = lazy_pattern(
     rf"{VALUE}(?=\s*[.,;!。，]|\s*$)",
     re.IGNORECASE,
 )
+
+
+def without_contrast(text: str, span: Span) -> str:
+    """Returns the text with blanks for the denial of another value behind the one at `span`: "60 (not 180)"."""
+    position = span[1]
+    stop = text.find("\n", position)
+    stop = len(text) if stop < 0 else stop
+    end = len(text[:stop].rstrip(" .。"))
+    found = CONTRAST.search(text, position, end)
+    if found is None or text[position : found.start()].strip(" *_`$"):
+        return text
+    own = re.escape(text[slice(*span)].strip(" *_`$"))
+    if re.search(rf"(?<![\d.,]){own}(?![.,]?\d)", found[0]):
+        return text
+    return f"{text[: found.start()]}{' ' * (end - found.start())}{text[end:]}"
+
 
 # -- inside an answer
 _HEDGE = lazy_pattern(

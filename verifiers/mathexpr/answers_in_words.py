@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from fractions import Fraction
 
 from verifiers.extract import Extraction, after_thinking
 from verifiers.extract.asked_values import is_operand
@@ -12,14 +13,15 @@ from verifiers.extract.clauses import begins_clause, opposed, reports, supposes
 from verifiers.extract.conclusions import altered
 from verifiers.extract.last_sentences import closing
 from verifiers.extract.overruling import FORMS
-from verifiers.extract.quantities import quantities
+from verifiers.extract.quantities import number_in_other_words, quantities
 from verifiers.extract.stated_sentence import values_of_question
 from verifiers.extract.statement_words import SO, UNREAL
 from verifiers.extract.truths import said_truth
 from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.answers import Answer
 from verifiers.mathexpr.clean import clean, trim
-from verifiers.mathexpr.forms import said_first, whole_form
+from verifiers.mathexpr.forms import plain_words, said_first, whole_form
+from verifiers.mathexpr.number_words import number_in_words
 
 _BARS = lazy_pattern(
     r"\b(?:avoid|exclud\w*|except|without|differ\w*|between|multiplicity|interval|from|not|never|neither|nor|weder|noch|nem|ani)\b|(?<!\w)ليس\w*",
@@ -118,3 +120,24 @@ def _worded(text: str, prompt: str, gold: Answer) -> Extraction | None:
     form = whole_form(trim(clean(part))) if len(part) < 60 and not MATHS_SIGN.search(part) else None
     known = form is not None and form.kind in ("empty", "undefined", "region", "scalar")
     return Extraction((begin, begin + len(part)), "worded") if known else None
+
+
+def number_of_things(text: str, prompt: str) -> Fraction | None:
+    """Returns the number that the text spells in any language, also before words of the question, or None.
+
+    "cent vingt"; "four real solutions" for "Find the number of real solutions".
+    """
+    value = number_in_other_words(text)
+    words = plain_words(text).casefold().split()
+    if value is not None or not 1 < len(words) < 10:
+        return value
+    asked = prompt.casefold()
+    for cut in range(len(words) - 1, 0, -1):
+        if words[cut] not in asked:
+            return None
+        head = " ".join(words[:cut])
+        value = number_in_words(head)
+        value = number_in_other_words(head) if value is None else value
+        if value is not None:
+            return value
+    return None

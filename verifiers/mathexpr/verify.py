@@ -22,12 +22,13 @@ from verifiers.extract import (
 )
 from verifiers.extract.corrected import without_correction
 from verifiers.extract.enumerations import enumerated
+from verifiers.extract.hedges import without_contrast
 from verifiers.extract.neutral import neutral, without_box, without_struck
 from verifiers.extract.numerals import language_of
 from verifiers.extract.openings import stated_first
 from verifiers.extract.operands import only_expression
 from verifiers.extract.overruling import FORMS, final_claims, is_claim
-from verifiers.extract.quantities import in_digits, number_in_other_words
+from verifiers.extract.quantities import in_digits
 from verifiers.extract.remarks import without_remarks
 from verifiers.extract.statements import stated
 from verifiers.extract.understood import not_understood
@@ -35,7 +36,7 @@ from verifiers.extract.wordings import NO_SOLUTION_SAID
 from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.answer_doubts import as_gold_is_written, doubt_of
 from verifiers.mathexpr.answers import Answer, type_name
-from verifiers.mathexpr.answers_in_words import MATHS_SIGN, in_words, listed
+from verifiers.mathexpr.answers_in_words import MATHS_SIGN, in_words, listed, number_of_things
 from verifiers.mathexpr.compare import Policy, compared
 from verifiers.mathexpr.decimal_commas import in_points
 from verifiers.mathexpr.echo import restates
@@ -263,6 +264,7 @@ class MathVerifier:
             states_itself=extraction.source in _STATED and verdict.span == extraction.span,
             in_words=gold.answer.kind in _IN_WORDS,
         )
+        text = without_contrast(text, verdict.span)
         if extraction.source == "box":
             text = without_correction(text, verdict.span[0])
         if gold.answer.kind == "empty":
@@ -440,7 +442,7 @@ class MathVerifier:
         if explanation is not None:
             explanation.steps.append(("read", f"{type_name(answer)}: {text[:200]!r}"))
         if answer.kind == "text" and gold.answer.kind == "scalar":
-            value = number_in_other_words(text)
+            value = number_of_things(text, problem.prompt)
             answer = answer if value is None else Answer("scalar", number(value))
         if gold.answer.kind == "text" or answer.kind == "text":
             budget.rung = "text"
