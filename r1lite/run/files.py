@@ -18,6 +18,7 @@ from typing import IO, Any
 from r1lite.errors import UserError
 
 _LEVEL = 5  # compression level; a higher level saves 2 % and takes twice the time
+TRACKERS = "trackers"  # folder of a run that the libraries of trackers write to
 _PART = ".part"  # suffix of the hidden temporary name
 
 
@@ -81,14 +82,18 @@ def clear_parts(folder: Path) -> None:
 
 
 def check_contents(folder: Path) -> None:
-    """Raises UserError if a folder that a run writes to and removes files from holds links, pipes or devices."""
+    """Raises UserError if a folder that a run writes to and removes files from holds links, pipes or devices.
+
+    The files of trackers are not looked at: W&B puts links among them.
+    """
     left = [os.fspath(folder)]
     try:
         while left:
             with os.scandir(left.pop()) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
-                        left.append(entry.path)
+                        if entry.name != TRACKERS:
+                            left.append(entry.path)
                     elif not entry.is_file(follow_symlinks=False):
                         kind = "a link" if entry.is_symlink() else "a pipe, a socket or a device"
                         raise UserError(

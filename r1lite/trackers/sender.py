@@ -14,13 +14,12 @@ from typing import Any
 from r1lite.doctor import diagnose
 from r1lite.errors import UserError
 from r1lite.run.environment import read_environment
-from r1lite.run.files import read_json, write_json
+from r1lite.run.files import TRACKERS, read_json, write_json
 from r1lite.trackers import find
 from r1lite.trackers.protocol import About, Tracker
 from verifiers import rows
 from verifiers.yaml_text import read_yaml
 
-FOLDER = "trackers"  # in a run directory; NAME.json records what was sent
 COLUMNS = ("step", "problem", "question", "gold", "completion", "reward", "advantage", "right", "reasons")
 _POLL_S = 1.0  # interval between reads of the records
 _FLUSH_S = 60.0  # maximum wait for a tracker at the end of a run
@@ -65,7 +64,7 @@ class Sender:
         self.name, self.run, self.project, self.steps = name, run, project, max(1, steps)
         self.finishing = threading.Event()
         self._say, self._told = say, False
-        self._note = run / FOLDER / f"{name}.json"
+        self._note = run / TRACKERS / f"{name}.json"  # records what was sent
         self._thread = threading.Thread(target=self._work, name=f"tracker-{name}", daemon=True)
         self._busy_since: float | None = None
         self._places = {name: 0 for name in ("metrics.jsonl", "evaluations.jsonl")}  # file -> bytes read so far

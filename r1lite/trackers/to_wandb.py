@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from r1lite.run.files import TRACKERS
 from r1lite.trackers.protocol import About
 
 
@@ -15,7 +16,7 @@ class WandB:
     def start(self, about: About) -> int | None:
         import wandb
 
-        folder = about.path / "trackers"
+        folder = about.path / TRACKERS
         folder.mkdir(exist_ok=True)
         self._library = wandb
         self._run: Any = wandb.init(

@@ -163,3 +163,14 @@ def test_records_are_read_from_files_only(in_time, tmp_path):
     with pytest.raises(UserError, match="not a regular file"):
         read_records(tmp_path / "metrics.jsonl")
     assert read_records(tmp_path / "none.jsonl") == []
+
+
+def test_the_links_of_a_tracker_are_no_harm(tmp_path):
+    path = run_dir(tmp_path / "run")
+    (path / "trackers" / "wandb").mkdir(parents=True)
+    (path / "trackers" / "wandb" / "latest-run").symlink_to("run-1")
+    RunDir(path, resume=True).close()
+    (path / "trackers").rename(tmp_path / "elsewhere")
+    (path / "trackers").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match="is a link"):
+        RunDir(path, resume=True)
