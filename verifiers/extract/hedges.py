@@ -45,6 +45,8 @@ CONTRAST_AFTER = lazy_pattern(
     re.IGNORECASE,
 )
 
+_NUMBERS = lazy_pattern(r"\d+(?:[.,]\d+)*")
+
 
 def without_contrast(text: str, span: Span) -> str:
     """Returns the text with blanks for the denial of another value behind the one at `span`: "60 (not 180)"."""
@@ -55,9 +57,9 @@ def without_contrast(text: str, span: Span) -> str:
     found = CONTRAST.search(text, position, end)
     if found is None or text[position : found.start()].strip(" *_`$"):
         return text
-    own = re.escape(text[slice(*span)].strip(" *_`$"))
-    if re.search(rf"(?<![\d.,]){own}(?![.,]?\d)", found[0]):
-        return text
+    values = [set(_NUMBERS.findall(part)) or {part.strip()} for part in (text[slice(*span)], found[0])]
+    if not values[0].isdisjoint(values[1]):
+        return text  # "360 cm, not 360 m"
     return f"{text[: found.start()]}{' ' * (end - found.start())}{text[end:]}"
 
 
