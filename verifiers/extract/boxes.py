@@ -178,8 +178,11 @@ _TOO = lazy_pattern(r"[\s$*)\\\]]*(?:is |was )?(?:too|as well|also|likewise)\b",
 
 
 def _denied(text: str, start: int, box: _Box, end: int) -> bool:
-    if denied_before(text, start, box.start) or _LIKE_A_DENIED_ONE.search(text, max(start, box.start - 120), box.start):
+    if denied_before(text, start, box.start):
         return True
-    if _TOO.match(text, box.end, end) and _OBJECTED.search(text, max(start, box.start - 120), box.start):
+    led = text[max(start, box.start - 120) : box.start]
+    if led.rstrip(" $*([:\\").endswith((" is", " was", " are")) and _LIKE_A_DENIED_ONE.search(led):
+        return True
+    if _TOO.match(text, box.end, end) and _OBJECTED.search(led):
         return True
     return not plain_tail(text, box.end, end) and denied_after(text, box.end, end)

@@ -264,8 +264,9 @@ class MathVerifier:
             states_itself=extraction.source in _STATED and verdict.span == extraction.span,
             in_words=gold.answer.kind in _IN_WORDS,
         )
-        text = without_contrast(text, verdict.span)
-        if extraction.source == "box":
+        if extraction.source != "box":
+            text = without_contrast(text, verdict.span)
+        else:
             text = without_correction(text, verdict.span[0])
         if gold.answer.kind == "empty":
             text = NO_SOLUTION_SAID.sub(lambda match: " " * len(match[0]), text)
