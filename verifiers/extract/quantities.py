@@ -73,7 +73,6 @@ _CLOCK = lazy_pattern(
     r"(?:\s?\d{1,2}\s?[分분](?![钟鐘])|[半반钟整])?"
 )  # 午前9時35分
 _WORD = lazy_pattern(r"[\u0900-\u0963]+|[^\W\d_]+(?:['’][^\W\d_]+)?|(?<=[^\W\d_])-(?=[^\W\d_])")
-_TEXT_COMMAND = lazy_pattern(r"\\(?:text(?:bf|it|rm)?|mathrm|mbox)\s*(?=\{)")
 _SPELLED = lazy_pattern(r"[^\W\d_]{3,60}(?:[ -][^\W\d_]{1,20}){0,8}")
 _WORDS_OF_ONE = 4  # "mười lăm"
 _KOREAN = lazy_pattern(
@@ -145,8 +144,8 @@ def quantities(text: str, start: int, end: int, language: str) -> tuple[Quantity
 
 
 def number_in_other_words(text: str) -> Fraction | None:
-    """Returns the number that the whole text spells in the languages that know all its words, or None."""
-    plain = _TEXT_COMMAND.sub("", text).strip(" \t\n${}.*").lower()
+    """Returns the number that the whole plain text spells in the languages that know all its words, or None."""
+    plain = text.lower()
     if not _SPELLED.fullmatch(plain):
         return None
     found = [quantities(plain, 0, len(plain), language) for language in NUMBER_LANGUAGES]

@@ -127,8 +127,9 @@ def number_of_things(text: str, prompt: str) -> Fraction | None:
 
     "cent vingt"; "four real solutions" for "Find the number of real solutions".
     """
-    value = number_in_other_words(text)
-    words = plain_words(text).casefold().split()
+    plain = plain_words(text).strip("$* ")
+    value = number_in_other_words(plain)
+    words = plain.casefold().split()
     if value is not None or not 1 < len(words) < 10:
         return value
     asked = prompt.casefold()

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.exact import rational
+from verifiers.mathexpr.forms import plain_words
 from verifiers.mathexpr.nodes import Node, walk
 
 _LONGEST = 80  # characters
-_DRESSING = lazy_pattern(r"\\(?:text(?:bf|it|rm|normal)?|math(?:rm|bf|it)|mbox|boxed)(?=\s*\{)|\\[,;:!]|[${}*_]")
-_EDGES = " \t\r\n.,;:!()[]<>「」“”\"'。，；：（）【】《》"
+_EDGES = " $*_\t\r\n.,;:!()[]<>「」“”\"'。，；：（）【】《》"
 _SHOWN = (
     r"(?:figures?|fig\.?|graphs?|diagrams?|pictures?|images?|drawings?|plots?|sketch(?:es)?|tables?|charts?"
     r"|number lines?|solutions?|explanations?|proofs?|answer keys?|answers?|texts?|work|attachments?|comments?"
@@ -71,5 +71,5 @@ def no_answer(text: str, nodes: list[Node]) -> str | None:
         return "it divides by zero; the gold of a problem without a value is 'undefined'"
     if len(text) > _LONGEST:
         return None
-    bare = " ".join(_DRESSING.sub("", text).replace("~", " ").split()).strip(_EDGES).casefold()
+    bare = plain_words(text).strip(_EDGES).casefold()
     return "it stands for a missing answer" if _PLACEHOLDER.fullmatch(bare) else None
