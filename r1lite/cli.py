@@ -114,7 +114,7 @@ def _ran(name: str, *rest: str) -> int:
             return code
         if name not in COMMANDS:
             known = [*COMMANDS, *PLAIN]
-            hint = did_you_mean(name, known, f"known: {', '.join(known)}")
+            hint = did_you_mean(name, [*known, "--help", "--version"], f"known: {', '.join(known)}")
             raise UserError(f"unknown command '{name}'; {hint}")
         config_class, target, _ = COMMANDS[name]
         _refuse_flags_of_others(name, rest)

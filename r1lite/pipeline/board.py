@@ -86,7 +86,8 @@ class Board:
             ended = [name for name in names if self._records[name] is not None]
             names = [name for name in names if name in running or name in ended[-(room - len(running)) or len(ended) :]]
         shown = Table(box=None, pad_edge=False)
-        for heading in ("stage", "command", "state", "step"):
+        shown.add_column("stage", overflow="fold")  # names of a pipeline often differ in their last letters only
+        for heading in ("command", "state", "step"):
             shown.add_column(heading)
         shown.add_column("left", justify="right")
         for name in names:

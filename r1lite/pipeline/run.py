@@ -180,7 +180,7 @@ def _status(graph: Graph, folder: Path | None) -> Table:
     records = {name: StepFiles(folder, name).record() for name in graph.steps} if folder is not None else {}
     shown = Table(title="Stages", title_justify="left", title_style="bold")
     for heading in ("name", "stage", "from"):
-        shown.add_column(heading)
+        shown.add_column(heading, overflow="fold")  # names often differ in their last letters only
     if any(records.values()):
         shown.add_column("outcome")
         shown.add_column("CPU s", justify="right")

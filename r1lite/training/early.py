@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
-from r1lite.config import CurationConfig, EvalConfig, ProblemsConfig, RunConfig, Section
+from r1lite.config import CurationConfig, EvalConfig, ProblemsConfig, RunConfig, Section, TrainConfig
 from r1lite.config.distill import SHAPED
 from r1lite.errors import UserError
 from r1lite.hub.revisions import is_cached, is_path
@@ -33,6 +34,8 @@ def check_early(config: Section) -> None:
         unused = key == "model" and getattr(config, "rollouts", None) is not None
         if isinstance(name := getattr(config, key, None), str) and name != SHAPED and not unused:
             refuse_missing(f"--{key.replace('_', '-')} {name}", name)
+    if isinstance(config, TrainConfig) and config.lora_rank and importlib.util.find_spec("peft") is None:
+        raise UserError(f"--lora-rank {config.lora_rank} needs peft: pip install 'r1lite[lora]'")
     if not isinstance(config, RunConfig):
         return
     if config.out is not None:
