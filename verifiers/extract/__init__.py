@@ -17,6 +17,7 @@ from verifiers.extract.corrected import corrected
 from verifiers.extract.denials import denied_after, replaced
 from verifiers.extract.echo import repeats_prompt
 from verifiers.extract.hedges import hedge, restated
+from verifiers.extract.last_sentences import before_check
 from verifiers.extract.operands import final_expression, whole_expression
 from verifiers.extract.retractions import instead, plain_tail, retracted
 from verifiers.extract.spans import Extraction, Span, after_thinking, closing_brace, ending, moved
@@ -170,6 +171,7 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
         if letter is not None:
             return _with_letter(text, letter, found)
     if found is None:
+        end = before_check(text, start, end, prompt) if prompt else end
         found = unannounced(text, start, end)
         short = found.source == "whole" and len(WORD.findall(_COMMAND.sub(" ", text[start:end]))) < 4
         short = short and not _SAYS.match(text, start, end)

@@ -35,6 +35,8 @@ CHECK = lazy_pattern(
     r"|vérif\w+|preuve|comprob\w+"
     r"|prueba|prova|confer\w+|sprawdz\w+|провер\w+|kontrol\w*|sağlama\w*|thử lại|kiểm tra\w*|periksa|pemeriksaan|cek"
     r"|जाँच|जांच|التحقق|للتحقق|検算|検証|確認|確かめ|验算|驗算|检验|檢驗|代入する|代入して|代入检|代入檢|검산|확인)"
+    r"|(?:it|this|that|which|the result) (?:also )?(?:matches|agrees with|fits|is consistent with|coincides with)"
+    r"(?=[^.]*(?<![^\W\d_])[a-z](?![^\W\d_]))"  # a formula in letters
     r"|(?=[^.]*(?:both sides|same|equals?\b|indeed|works|holds|true|satisf|efectivamente|effectivement"
     r"|tatsächlich|infatti"
     r"|de fato|действительно|一致|成り立|満た))(?:(?:plugging|putting|substituting)(?: \w+){0,3} back\b"
@@ -64,7 +66,12 @@ GIVES_REASON = lazy_pattern(
 )
 # Begins an explanation of the text before it, or a remark that it is plausible. All later sentences belong to it.
 EXPLAINS = lazy_pattern(
-    r"\W*+(?:to see (?:why|this)(?: (?:is|holds|works)[^,:]{0,30})?[,:]|here['’]?i?s (?:why|how)|the reason(?: "
+    r"\W*+(?:(?:you|we|one) can (?:also )?see (?:this|it|that|why) (?:from|by|in|because|since|if|when)"
+    r"|(?:this|that|it) (?:follows|can be seen|is (?:easily )?seen) (?:from|by|because|since)"
+    r"|(?:man sieht (?:das|es)|das (?:sieht man|folgt|ergibt sich)) (?:an|aus|daran|daraus|weil|wenn)"
+    r"|(?:on le voit|cela (?:se voit|découle)) (?:à|de|avec|en|car)"
+    r"|(?:esto|se) (?:puede ver|se ve|se deduce) (?:a partir|de|en|por)"
+    r"|to see (?:why|this)(?: (?:is|holds|works)[^,:]{0,30})?[,:]|here['’]?i?s (?:why|how)|the reason(?: "
     r"for (?:this|that))? is|(?:short |brief )?(?:explanation|reason(?:ing)?|justification)\s*:"
     r"|(?:this|that|it|which) (?:makes sense|is (?:plausible|reasonable|sensible|logical|to be expected|as "
     r"expected)),? (?:because|since|as|for)"

@@ -36,6 +36,7 @@ from verifiers.extract.statement_words import EQUATION, OPPOSED, ORNAMENT, REPOR
 from verifiers.extract.turns import CORRECTION
 from verifiers.lazy_pattern import lazy_pattern
 
+_LONGEST_EQUATION = 160  # characters of a sentence that confirms one
 _LOOK = 1000  # characters before the end that are read
 
 
@@ -45,11 +46,24 @@ def closing(text: str, start: int, end: int, prompt: str) -> tuple[int, list[Spa
     return low, [*sentences], wanted, language
 
 
+def before_check(text: str, start: int, end: int, prompt: str) -> int:
+    """Returns where the sentence that confirms a correct equation begins, if the text ends with one, else `end`."""
+    low = max(start, end - _LONGEST_EQUATION)
+    if text.find("=", low, end) < 0 or not any(
+        INDEED.match(text, stop.end(), end) for stop in STOP.finditer(text, low, end)
+    ):
+        return end
+    _, sentences, _, _ = _closing(text, start, end, prompt)
+    if not sentences:
+        return end
+    return sentences[-1][1] if _is_equation(text[sentences[-1][1] : end].strip()) else end
+
+
 @functools.lru_cache(maxsize=4)  # a refused text is read again
 def _closing(text: str, start: int, end: int, prompt: str) -> tuple[int, list[Span], Asked, str]:
     low = max(start, end - _LOOK)
     language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
-    sentences = _sentences(text, low, end)
+    sentences = all_sentences(text, low, end)
     wanted = asked_of(prompt[-2000:])
     while len(sentences) > 2 and _is_courtesy(text[slice(*sentences[-1])], language):
         sentences.pop()
@@ -59,7 +73,7 @@ def _closing(text: str, start: int, end: int, prompt: str) -> tuple[int, list[Sp
     return low, sentences, wanted, language
 
 
-def _sentences(text: str, low: int, end: int) -> list[Span]:
+def all_sentences(text: str, low: int, end: int) -> list[Span]:
     """Returns the spans of all sentences that contain a letter or a digit."""
     spans = []
     at = low
@@ -101,10 +115,29 @@ def _is_aside(text: str, sentences: list[Span], language: str) -> bool:
 def _is_equation(part: str) -> bool:
     """Returns whether a sentence only confirms a correct equation ("Indeed, 12 + 12 + 6 is 30 again.")."""
     led = INDEED.match(part)
-    chain = CHAIN.search(part) if led and len(part) < 160 else None
+    if led and len(part) < _LONGEST_EQUATION and _holds_throughout(part[led.end() :]):
+        return True
+    chain = CHAIN.search(part) if led and len(part) < _LONGEST_EQUATION else None
     if chain is None or any(char.isdigit() for char in part[: chain.start()] + part[chain.end() :]):
         return False
     return not (OPPOSED.search(part) or unsure(part)) and total_of(chain[1]) == Fraction(chain[2])
+
+
+def _holds_throughout(part: str) -> bool:
+    """Returns whether a part is a correct equation of numbers and nothing else: "10/3 + 10/6 = 30/6 = 5"."""
+    plain = _LATEX_FRACTION.sub(r"\1/\2", part)
+    plain = _MULTIPLIES.sub("·", _DELIMITERS.sub(" ", plain)).strip(" ,.:;!")
+    sides = [side.strip() for side in plain.split("=")]
+    if len(sides) < 2 or not all(_CALCULATION.fullmatch(side) for side in sides):
+        return False
+    totals = [total_of(side) for side in sides]
+    return totals[0] is not None and len(set(totals)) == 1
+
+
+_LATEX_FRACTION = lazy_pattern(r"\\[dt]?frac\{(\d{1,9})\}\{(\d{1,9})\}")
+_DELIMITERS = lazy_pattern(r"\\[()\[\]]|\$")
+_MULTIPLIES = lazy_pattern(r"\\(?:cdot|times)\s?")
+_CALCULATION = lazy_pattern(r"\d{1,9}(?:\.\d{1,6})?(?:\s?[-+−–·*×/÷]\s?\d{1,9}(?:\.\d{1,6})?){0,8}")
 
 
 def _is_reason(part: str, language: str) -> bool:
@@ -205,8 +238,10 @@ def _is_check(part: str, language: str) -> bool:
     """Returns whether a sentence is a check that confirms the answer, without an objection or a new conclusion."""
     if len(part) > 200 or not CHECK.match(part.lstrip(" (*_")) or not any(char.isdigit() for char in part):
         return False
-    part = FITS.sub("", part.replace("i.e. ", ""))
-    if SO.search(part) or OPPOSED.search(part) or objection(part, language) or unsure(part):
+    part = part.replace("i.e. ", "")
+    confirmed = FITS.search(part) is not None
+    part = FITS.sub("", part)
+    if (SO.search(part) and not confirmed) or OPPOSED.search(part) or objection(part, language) or unsure(part):
         return False
     return all(_holds(match) for match in EQUATION.finditer(part))
 

@@ -69,6 +69,10 @@ _CLOSES = lazy_pattern(
     r"|olur|dir|wynosi)|(?:です|になります|となります|である|입니다|이다|로 인수분해됩니다|가 됩니다)",
     re.IGNORECASE,
 )
+_AT_POINT = lazy_pattern(  # "reaches its largest value, 13, when x = 4"
+    r"\b(?:when|at|where|wenn|bei|quand|lorsque|cuando|quando|wanneer|bij|gdy)\s[\s$(\\]*$|(?<!\w)(?:при|когда)\s[\s$(\\]*$",
+    re.IGNORECASE,
+)
 _REMARK = lazy_pattern(r"(?<=[\w)²³])(?:[;；]|,\s)[^,;.=<>\d²³]{1,80}$")  # "on trouve 3x², tout simplement"
 _GIVES = lazy_pattern(
     r"\b(?:is|are|be|equals?|into|gives?|get|have|becomes?|obtain|simplif(?:y|ies) to|(?:down|out) (?:to|as)|leaves?"
@@ -101,7 +105,11 @@ def final_expression(text: str, end: int, prompt: str) -> Span | None:
         if (high == stop or _CLOSES.fullmatch(text, high, stop)) and _GIVES.search(text[max(0, low - _LED) : low]):
             return low, high
     begin = max((match.end() for match in STOP.finditer(text, max(0, stop - _LOOK), stop)), default=0)
-    named = [span for span in _expressions(text, begin, stop, prompt) if _EQUALS.match(text, *span)]
+    named = [
+        span
+        for span in _expressions(text, begin, stop, prompt)
+        if _EQUALS.match(text, *span) and not _AT_POINT.search(text, max(begin, span[0] - _LED), span[0])
+    ]
     if len(named) == 1:
         part = text[max(begin, text.rfind(",", begin, named[0][0])) : stop]
         if not (OPPOSED.search(part) or REPORTS.search(part) or UNREAL.search(part) or unsure(part)):

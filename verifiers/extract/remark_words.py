@@ -179,6 +179,7 @@ FITTING = (
     r"|(?:is|are) (?:consistent|as required|as it should be|correct|right|fine|well|good|in order))"
     r"|['’]s (?:right|correct|consistent|fine))"
     r"|(?:checks? out|fits?|works?(?: out)?|adds? up|matches)"
+    r"|(?:which|whose \w+) is (?:indeed|exactly|again)? ?what we (?:found|had|got)"
     r"|(?:as|just as|exactly as) (?:required|it should(?: be)?|expected|stated|given|wanted)|(?:genau )?(?:wie"
     r"|was) (?:gefordert|verlangt|es sein soll)"
     r"|(?:es|das|alles|passt|stimmt)(?: es| das| alles| auch)? ?(?:passt|stimmt)?(?: alles| genau)?|(?:tout|ça|cela"
@@ -219,7 +220,7 @@ TURNS = lazy_pattern(
 # "And if the larger one had been asked for, it would be 14."
 OTHERWISE = lazy_pattern(
     r"[\s*_-]*+(?:(?:and|but|und|aber|et|mais|y|pero|e|mas|ma|а|но|a|ale|en|maar|och|men|ama)\s)?"
-    r"(?:(?=(?:had|hätten?|wären?|gdyby)\b|(?:if|wenn|si|se|если|als|om|eğer)\b[^,.!?=]{0,120}?\b(?:had|were|weren['’]t"
+    r"(?:(?=(?:had|were|hätten?|wären?|würden?|gdyby)\b|(?:if|wenn|si|se|если|als|om|eğer)\b[^,.!?=]{0,120}?\b(?:had|were|weren['’]t"
     r"|asked|wanted"
     r"|instead|hätten?|wären?|würden?|gefragt|était|étaient|avait|avaient|voulait|fueran?|fuese|hubiera|preguntaran?"
     r"|quisiera"
@@ -238,7 +239,7 @@ BY_THE_WAY = lazy_pattern(
     r"|a propósito|por curiosidade|a título de (?:comparação|curiosidade)|per inciso|tra parentesi"
     r"|per (?:curiosità|confronto)|a proposito|кстати|между прочим|для сравнения|trouwens|ter vergelijking"
     r"|förresten|som jämförelse|nawiasem mówiąc|dla porównania)(?![^\W\d_])|顺便(?:说|提)?(?:一下|一句|一提)?|作为对比"
-    r"|ちなみに|参考まで[にで]|참고로)[\s,:，、：]*",
+    r"|なお|ちなみに|参考まで[にで]|참고로)[\s,:，、：]*",
     re.IGNORECASE,
 )
 IS_TO = lazy_pattern(  # "A common mistake is to subtract"
@@ -334,15 +335,23 @@ OBJECTION = lazy_pattern(
     re.IGNORECASE,
 )
 NUMBERS = lazy_pattern(r"\$[^$\n]{1,80}\$|\\[dt]?frac\{[^{}]{1,20}\}\{[^{}]{1,20}\}|\d+(?:[.,/:]\d+)*")
-# "1/11 (≈ 0.0909)": an exact value and its decimal approximation.
+# "1/11 (≈ 0.0909)", "21π cubic units, or roughly 65.97": an exact value and its decimal approximation.
+_ABOUT = (
+    r"(?:≈|~|\\approx|numerically|(?:which is |that is,? |or |i\.e\.,? )?(?:approx\w*\.?|about|roughly|around)"
+    r"|(?:also |das sind |oder |d\.\s?h\. )?(?:rund|etwa|ungefähr|ca\.)"
+    r"|(?:soit |ou |c['’]est-à-dire )?(?:environ|à peu près)|(?:o sea,? |es decir,? |o )?(?:aproximadamente|unos|unas)"
+    r"|(?:ou seja,? |ou |o )?cerca de|(?:cioè |ossia |o )?(?:circa|all['’]incirca)"
+    r"|(?:то есть |или )?(?:около|примерно|приблизительно)|czyli około|około|ongeveer)"
+)
 ROUNDED = lazy_pattern(
-    r"(?:\d\s?/\s?\d{1,9}|\\(?:[dt]?frac|sqrt)\{[^()]{1,60}\}|\\pi|π|√\d{1,9}|\\sqrt\d)\s?\$?(\s*\((?:≈|~|\\approx"
-    r"|approx\w*\.?|about"
-    r"|numerically|roughly|rund|etwa|ca\.|environ|circa|około|около|примерно)\s*\$?\d{1,9}(?:[.,]"
-    r"|\{,\})\d{1,12}(?:\.\.\."
-    r"|…)?\$?\)[.*\s]*)$"
-    r"|\$[^$\n]{0,60}[\\^√π][^$\n]{0,60}\$(?P<about>,\s(?:or\s|that is,?\s)?(?:about|approximately|roughly|rund|etwa"
-    r"|ungefähr|environ|circa|cerca de|aproximadamente|около|примерно)\s\d{1,9}(?:[.,]\d{1,12})?[.\s]*)$"
+    r"(?P<exact>\d+\s?/\s?\d{1,9}|\\[dt]?frac\{\d{1,9}\}\{\d{1,9}\}"
+    r"|(?:\\(?:[dt]?frac|sqrt)\{[^()]{1,60}\}|\d{0,9}(?:\\pi|π)|√\d{1,9}|\\sqrt\d)|\$[^$\n]{0,60}[\\^√π][^$\n]{0,60}\$)"
+    r"\s?(?:\$|\\\)|\\\])?(?:\s[^\W\d_]{2,}[²³]?){0,3}"
+    rf"(?P<rounded>\s*\((?:{_ABOUT})\s*(?:\$|\\\()?(?P<in_brackets>\d{{1,9}}(?:[.,]|\{{,\}})\d{{1,12}})(?:\.\.\.|…)?"
+    r"(?:\$|\\\))?(?:\s[^\W\d_]{2,}){0,3}\)"
+    rf"|(?:,|\s?[—–-])?\s(?:{_ABOUT})\s*(?:\$|\\\()?(?P<number>\d{{1,9}}(?:[.,]|\{{,\}})\d{{1,12}})(?:\$|\\\))?"
+    r"(?:\s[^\W\d_]{2,}){0,3})[.*\s]*$",
+    re.IGNORECASE,
 )
 # "，而不是12分钟", ", nicht 8", ", ni 24 ni 23", ", 10 değil": values that a sentence denies behind its own.
 DENIED = r"(?P<value>[$€£]?[-−]?\d[\d.,/:]*(?<![.,:])\$?)[^\W\d_]{0,3}(?:\s?[€%°]|\s[^\W\d_]+){0,3}"

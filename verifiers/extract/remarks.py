@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 
 from verifiers.extract.asked import shared_with
@@ -81,8 +82,8 @@ def without_remarks(text: str) -> str:
 def _before_remark(text: str, stop: int) -> int | None:
     low = max(0, stop - _LONGEST)
     rounded = ROUNDED.search(text, low, stop)
-    if rounded is not None:
-        return max(rounded.start(1), rounded.start("about"))
+    if rounded is not None and is_rounded(rounded):
+        return rounded.start("rounded")
     instead = INSTEAD.search(text, max(low, stop - _TAIL), stop) if text[stop - 1] in "。！" else None
     if instead is not None and instead.end() == stop:
         stated = text[_after_stop(text, low, instead.start()) : instead.start()]
@@ -142,6 +143,27 @@ def _before_remark(text: str, stop: int) -> int | None:
     return _checked_from(text, begin, stop)
 
 
+def is_rounded(match: re.Match[str]) -> bool:
+    """Returns whether the decimal number is the exact value rounded; only fractions and multiples of π are compared."""
+    said = match["rounded"]
+    if said.count("$") % 2 or said.count("\\(") != said.count("\\)"):
+        return False  # both are in one formula
+    number = (match["number"] or match["in_brackets"]).replace("{,}", ".").replace(",", ".")
+    over = _FRACTION.fullmatch(match["exact"])
+    pi = _PI.fullmatch(match["exact"])
+    if over is not None:
+        exact = int(over[1]) / int(over[2]) if int(over[2]) else math.inf
+    elif pi is not None:
+        exact = int(pi[1] or 1) * math.pi
+    else:
+        return True
+    return abs(exact - float(number)) < 1.01 * 10.0 ** -len(number.partition(".")[2])
+
+
+_FRACTION = lazy_pattern(r"(?:\\[dt]?frac\{)?(\d{1,15})(?:\s?/\s?|\}\{)(\d{1,15})\}?")
+_PI = lazy_pattern(r"(\d{0,9})(?:\\pi|π)")
+
+
 def _names_value_before(text: str, begin: int, end: int) -> bool:
     near = text[max(0, begin - _NEAR) : begin]
     return any(_names(near, name) for name in NUMBERS.findall(text, begin, end))
@@ -167,7 +189,7 @@ def _fits(text: str, begin: int, stop: int) -> bool:
     fits = FITS.search(text, begin, stop)
     return (
         fits is not None and fits.end() == stop and NUMBERS.search(text, begin, fits.start()) is not None
-        and not (OBJECTION.search(text, begin, stop) or DOUBTS.search(text, begin, fits.start()))
+        and not (OBJECTION.search(text, begin, fits.start()) or DOUBTS.search(text, begin, fits.start()))
         and not REPORTS.search(text, begin, fits.start())
     )  # fmt: skip
 

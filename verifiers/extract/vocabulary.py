@@ -95,6 +95,16 @@ stunden stunde minuten minute sekunden tage tag jahre jahr äpfel apfel stück g
 daraus plausibel stimmt überprüft geprüft nachgerechnet bestätigen erfüllt bedingung bedingungen alle beide leicht
 lässt prüfen überprüfen sehen nachprüfen einsetzen zeigen hoffe hilft frage unserer was vermutung option buchstabe wahl
 drittel viertel fünftel sechstel achtel zehntel
+schließen folgern folgere schlussfolgern sieht erkennt erkennen wissen finden findet gefunden berechnen berechnet
+berechnung rechnen rechnung errechnet ermitteln ermittelt bestimmen bestimmt ablesen kommt kommen gelangen bekommen
+bekommt liefert liefern führt vereinfachen vereinfacht vereinfachung umformen umformung kürzen faktorisieren
+faktorisiert zerlegung ausklammern ausmultiplizieren quadratisch quadratische linear lineare gleichungssystem
+ungleichung funktion funktionen ableitung stammfunktion integral grenzwert matrix determinante vektor vektoren punkt
+punkte gerade parabel kreis dreieck viereck rechteck zylinder kegel kugel prisma
+primzahl primfaktoren ziffern quersumme bruch brüche dezimalzahl term terme ausdruck formel satz regel
+beweis definition definitionsbereich wertebereich intervall menge mengen element elemente reihe folge glied glieder
+reihenfolge schritt schritte rechnerisch positiv positive negativ negative ungerade ganzzahlig größte größter kleinste
+kleinster kurz zusammengefasst
 """
 
 _FRENCH = """
@@ -115,6 +125,13 @@ vérification vérifie vérifié vérifiée confirme confirmé satisfait satisfo
 prévue attendue entier achève termine démonstration preuve signifie déduit conclusion mille cent remplit option lettre
 choix j'espère clair représente représentent constitue constituent équivaut correspond correspondent
 tiers quart quarts cinquièmes demi moitié
+conclure concluons conclut déduisons voyons voit constate remarque sait savons calcule calculons calculer calcul
+trouver obtenir égales lit vient arrive arrivons mène fournit simplifie simplifier simplification factoriser
+factorisation développer système inéquation fonction fonctions dérivée primitive intégrale limite matrice déterminant
+vecteur vecteurs point points droite parabole cercle triangle rectangle cylindre cône sphère
+premier premiers chiffres chiffre fraction fractions décimal décimale variable terme
+termes expression formule théorème règle définition domaine intervalle élément éléments série étape étapes ordre
+positif positive positifs négatif négative pair impair entiers grand petit grande petite résumé bref
 """
 
 _SPANISH = """
@@ -134,6 +151,13 @@ metros centímetros kilómetros km cm kg litros euros dólares horas hora minuto
 estudiantes comprobación comprobado verifica verificado comprueba cumple cumplen condición condiciones ambas fácilmente
 mil completa demostración prueba entero satisface opción alternativa letra espero sea tercios cuartos mitad medio ella
 él ellos
+concluimos concluir concluye deducimos deduce vemos ve observamos sabemos calculamos calcular cálculo hallamos hallar
+encontrar llegamos llega tenemos obtener lleva simplificamos simplificar simplificando simplificación factorizar
+factorizando inecuación función funciones derivada primitiva integral límite matriz determinante vector vectores punto
+puntos recta parábola círculo circunferencia triángulo rectángulo cilindro cono esfera
+primo primos cifras dígitos fracción fracciones decimal variable término términos expresión
+fórmula teorema regla definición dominio intervalo elemento elementos sucesión serie paso pasos orden positivo positiva
+negativo negativa par impar enteros resumir breve
 """
 
 _PORTUGUESE = """
@@ -151,6 +175,13 @@ possibilidades idade peso gabarito final correta correto exata exato única úni
 três quatro cinco seis sete oito nove dez metros centímetros quilômetros litros euros reais horas hora minutos dias
 anos maçãs pessoas crianças alunos verificação verificado confere satisfaz condição condições ambas opção alternativa
 letra sim temos ela ele eles confirma espero seja terços quartos
+concluímos concluir conclui deduzimos deduz vemos observamos sabemos calculamos calcular cálculo achamos encontrar
+chegamos chega obter segue leva simplificamos simplificar simplificando simplificação fatorar fatorando inequação
+função funções derivada primitiva integral limite matriz determinante vetor vetores ponto pontos reta parábola círculo
+circunferência triângulo retângulo cilindro cone esfera primo primos
+algarismos dígitos fração frações decimal variável termo termos expressão fórmula teorema regra
+definição domínio intervalo elemento elementos sequência série passo passos ordem positivo positiva negativo negativa
+par ímpar inteiros resumir
 """
 
 _ITALIAN = """
@@ -167,6 +198,13 @@ angolo radice radici equazione insieme rapporto percentuale modi possibilità et
 giusto esatta esatto unica unico definitiva due tre quattro cinque sei sette otto nove dieci metri centimetri
 chilometri litri euro ore ora minuti giorni anni mele persone bambini studenti verifica verificato mila mille milanesi
 soddisfa condizione condizioni entrambe opzione lettera dell nell all sull d spero sia terzi quarti
+concludiamo concludere conclude deduciamo deduce vediamo vede osserviamo sappiamo calcoliamo calcolare calcolo trovare
+arriviamo ricaviamo ricava segue ne ottenere porta semplifichiamo semplificare semplificando semplificazione scomporre
+scomposizione disequazione funzione funzioni derivata primitiva integrale limite matrice determinante vettore vettori
+punto punti retta parabola cerchio circonferenza triangolo rettangolo cilindro cono sfera
+primo primi cifre frazione frazioni decimale variabile termine termini espressione
+formula teorema regola definizione dominio intervallo elemento elementi successione serie passo passi ordine positivo
+positiva negativo negativa pari dispari interi riassumendo
 """
 
 _RUSSIAN = """
@@ -183,6 +221,13 @@ _RUSSIAN = """
 часов часа минут дней лет рублей яблок человек детей штук вариант верен готово решений яблока третьих четвертых пятых
 десятых сотых половина означает итого тысяч тысячи тыс млн миллион миллионов проверка проверено проверяем подходит
 удовлетворяет условию условиям всем
+заключаем делаем вывод видим вычисляем вычислим вычисления находит знаем приходим следует упрощаем упростим разложим
+разложение систему система неравенство функция функции производная первообразная интеграл предел матрица матрицы
+определитель вектор точка точки прямая прямой парабола окружность треугольник треугольника прямоугольник цилиндр
+конус шар простое простых цифр цифры дробь дроби десятичная переменная
+член члены выражение формула формуле теорема теореме правило определение область промежуток множества элемент элементов
+последовательность ряд шаг порядок положительное положительный отрицательное чётное нечётное целое целых наибольшее
+наименьшее
 """
 
 _ARABIC = """

@@ -20,6 +20,7 @@ from verifiers.extract import (
     sole_value,
     squeezed,
 )
+from verifiers.extract.concluded import concluded
 from verifiers.extract.corrected import without_correction
 from verifiers.extract.enumerations import enumerated
 from verifiers.extract.hedges import without_contrast
@@ -118,7 +119,7 @@ class MathVerifier:
         GoldError: (when called) the problem has no gold, or one that can't be understood.
     """
 
-    version = "17"
+    version = "18"
 
     def __init__(
         self,
@@ -171,7 +172,10 @@ class MathVerifier:
         return replace(verdict, span=original(verdict.span, cuts)) if cuts and verdict.span is not None else verdict
 
     def _other_form(self, problem: Problem, gold: Gold, text: str, explanation: Explanation | None) -> Verdict | None:
-        """Returns the verdict on an answer that is the first clause or a list in the last, if it is right, or None."""
+        """Returns the verdict on an answer in another place than the last clause, if it is right, or None.
+
+        The places are the first clause, a list in the last one, and a conclusion that remarks follow.
+        """
         start = after_thinking(text)
         if start is None or not problem.prompt or any(form in text for form in FORMS):
             return None
@@ -181,6 +185,10 @@ class MathVerifier:
             return verdict
         values = listed(text, problem.prompt, gold.answer)
         verdict = None if values is None else self._judge(problem, gold, text, explanation, values)
+        if verdict is not None and verdict.score == 1.0:
+            return verdict
+        before = concluded(text, start, problem.prompt)
+        verdict = None if before is None else self._judge(problem, gold, before[1], explanation, before[0])
         return verdict if verdict is not None and verdict.score == 1.0 else None
 
     def _judge(
