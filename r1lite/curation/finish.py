@@ -142,7 +142,7 @@ def run_on_rollouts(config: C, rewriting: Rewriting | None = None) -> dict[str, 
             # All invalid settings are reported before anything is written to the folder.
             plan = make_plan(config, task, source, evaluation_sets(config, task, None, source))
             if not config.resume:
-                run_dir.write_config(dump(config), stage=config.stage, problems="")
+                run_dir.write_config(dump(config), stage=config.stage, learned={"problems": ""})
             display.line("source", f"{source.location}: {len(source.files):,} file{'s' * (len(source.files) > 1)}")
             display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
             with ending(run_dir, display):

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from r1lite.config import CurationConfig
 from r1lite.curation.finish import Rewriting, done_already, finish, with_absolute_paths
-from r1lite.curation.opening import SAMPLES, model_hash, open_source, write_about
+from r1lite.curation.opening import SAMPLES, open_source, write_about
 from r1lite.curation.planning import checked, evaluation_sets, make_plan, refuse_training_set
 from r1lite.curation.rows import Provenance, problem_columns
 from r1lite.curation.sources import Source
@@ -23,6 +23,7 @@ from r1lite.rl.sampling import completion_seed
 from r1lite.rollout import Sampling, each
 from r1lite.run.ending import ending
 from r1lite.run.files import replaced_file
+from r1lite.run.model_digests import weights_digest
 from r1lite.run.signals import StopSignal
 from r1lite.scoring.problems import make_prompts
 from r1lite.tasks import Problems, find
@@ -164,7 +165,7 @@ def provenance(config: CurationConfig, setup: Setup, stop_text: str | None) -> P
         task=config.task,
         run=setup.run_dir.path.resolve().name,
         model=config.model,
-        model_hash=model_hash(config.model),
+        model_hash=weights_digest(config.model),
         policy_version=0,
         engine=setup.started.name,
         engine_version=setup.started.version,

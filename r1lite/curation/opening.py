@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +11,9 @@ from typing import Any
 from r1lite.curation.rows import Provenance
 from r1lite.curation.sources import QUESTION, Source, candidate, read_block
 from r1lite.errors import UserError
-from r1lite.hub.revisions import cached_commit, split
 from r1lite.run.environment import read_environment
 from r1lite.run.files import read_bytes
+from r1lite.run.model_digests import weights_digest
 from verifiers import rows
 from verifiers.commands import storage
 from verifiers.yaml_text import read_yaml
@@ -99,7 +97,7 @@ def _run(path: Path) -> Source:
         task=config.get("task"),
         run=path.resolve().name,
         model=config.get("model"),
-        model_hash=model_hash(str(config["model"])) if config.get("model") else None,
+        model_hash=weights_digest(str(config["model"])) if config.get("model") else None,
         engine=engine,
         engine_version=_text(summary.get("engine_version")) or _text(known.get(engine)),
         temperature=config.get("temperature"),
@@ -155,29 +153,3 @@ def _check_first_row(source: Source) -> None:
     if lacking:
         has = ", ".join(map(str, first))
         raise UserError(f"--rollouts {source.files[0]}: no column for {' and '.join(lacking)}; the rows have {has}")
-
-
-@functools.lru_cache
-def model_hash(model: str) -> str | None:
-    """ "sha256:..." over the weight files of a folder (or of nano), "hub:COMMIT" of a cached Hub model, or None."""
-    from r1lite.nano import model_place
-
-    folder = Path(model_place(model)).expanduser()
-    if not folder.is_dir():
-        return _hub_commit(model)
-    digest = hashlib.sha256()
-    files = sorted([*folder.glob("*.safetensors"), *folder.glob("*.bin")])
-    for path in files:
-        digest.update(path.name.encode())
-        with path.open("rb") as file:
-            while piece := file.read(1 << 20):
-                digest.update(piece)
-    return f"sha256:{digest.hexdigest()}" if files else None
-
-
-def _hub_commit(model: str) -> str | None:
-    try:
-        commit = cached_commit("model", *split(model))
-    except ImportError:  # huggingface_hub is not installed
-        return None
-    return f"hub:{commit}" if commit else None

@@ -24,14 +24,21 @@ def load_tokenizer(name: object) -> Any:
 
 
 def load_shape(name: object) -> Any:
-    """The configuration of the model "ID", "ID@REVISION" or a folder. Raises the library's exceptions.
+    """The configuration of the model "ID", "ID@REVISION" or a folder.
+
+    Raises UserError if there is an adapter of peft, and the library's exceptions.
 
     Implementations of attention and experts that it names are dropped: for the name of a repository with a kernel, the
     library would fetch and run it, whatever implementation the caller asks for.
     """
     from transformers import AutoConfig
+    from transformers.utils.peft_utils import find_adapter_config_file
 
-    found = AutoConfig.from_pretrained(**pinned(name))
+    place = pinned(name)
+    # With peft installed, the library would add the adapter by itself; its file can hold patterns that take for ever.
+    if find_adapter_config_file(place["pretrained_model_name_or_path"], revision=place.get("revision")) is not None:
+        raise UserError("it has an adapter of peft (adapter_config.json): merge it into the weights (merge_and_unload)")
+    found = AutoConfig.from_pretrained(**place)
     found._attn_implementation = found._experts_implementation = None
     return found
 

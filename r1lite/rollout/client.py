@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 _SHOWN = 300  # characters of a server's answer in messages
 _CONNECT_S = 10.0
-_LARGEST = 1 << 28  # bytes of an answer
+_LARGEST = 1 << 24  # bytes of an answer, unless the caller expects more
 
 
 class Unreachable(Exception):
@@ -61,9 +61,9 @@ class Client:
         """The answer to a GET. Raises Unreachable or Refused."""
         return self._ask("GET", path, None, timeout_s)
 
-    def post(self, path: str, body: Any = None, *, timeout_s: float) -> Any:
-        """The answer to a POST. Raises Unreachable or Refused."""
-        return self._ask("POST", path, body, timeout_s)
+    def post(self, path: str, body: Any = None, *, timeout_s: float, largest: int = _LARGEST) -> Any:
+        """The answer to a POST, of at most `largest` bytes. Raises Unreachable or Refused."""
+        return self._ask("POST", path, body, timeout_s, largest)
 
     def hang_up(self) -> None:
         """Cancels all open requests; the server then drops them."""
@@ -77,7 +77,7 @@ class Client:
         self._closed = True
         self.hang_up()
 
-    def _ask(self, method: str, path: str, body: Any, timeout_s: float) -> Any:
+    def _ask(self, method: str, path: str, body: Any, timeout_s: float, largest: int = _LARGEST) -> Any:
         kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
         data = None if body is None else json.dumps(body).encode()
         deadline = time.monotonic() + timeout_s
@@ -103,8 +103,9 @@ class Client:
         try:
             connection.request(method, f"{self._parts.path.rstrip('/')}/{path}", data, self._headers)
             response = connection.getresponse()
-            text = response.read(_LARGEST).decode("utf-8", "replace")
-        except (OSError, http.client.HTTPException) as error:
+            raw = response.read(largest + 1)
+            text = raw.decode("utf-8", "replace")
+        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a negative size of a chunk
             late = isinstance(error, TimeoutError) or time.monotonic() >= deadline
             why = f"no answer within {timeout_s:g} s" if late else str(error)
             raise Unreachable(f"{self.url}: {why or type(error).__name__}") from error
@@ -117,6 +118,8 @@ class Client:
             connection.close()
         if time.monotonic() >= deadline:  # the alarm cut the answer, which looks complete if it has no length
             raise Unreachable(f"{self.url}: no answer within {timeout_s:g} s")
+        if len(raw) > largest:
+            raise Unreachable(f"{self.url}: its answer is longer than {largest:,} bytes")
         if response.length:  # number of missing bytes, which read() does not report
             raise Unreachable(f"{self.url}: its answer broke off {response.length} bytes before the end")
         if not 200 <= response.status < 300:  # redirections are errors too

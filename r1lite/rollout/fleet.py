@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from r1lite.rollout import EngineError, RolloutEngine, Sampling, check_prompts, text_of
+from r1lite.rollout.answers import check_sampled
 from r1lite.rollout.client import Unreachable
 from r1lite.rollout.continued import ABORTED, joined, rest, seed_after
 from r1lite.rollout.server import Server
@@ -116,8 +117,7 @@ class ServerEngine(Servers, RolloutEngine):
                 # thread may have sent it the same weights once more in between.
                 if not interrupted and (not has(server, weights) or server.times_given != times):
                     raise Unreachable(f"{server.url} lost the weights, or was given newer ones, while it sampled")
-                if strange := {i for ids, *_ in sampled for i in ids if not 0 <= i < self._vocabulary}:
-                    raise EngineError(f"{server.url} answered with token {min(strange)}, which the model does not have")
+                check_sampled(server.url, sampled, sampling, self._ends, self._vocabulary, self.tokenizer)
                 return [
                     Completion(
                         text=text_of(self.tokenizer, ids, self._ends),

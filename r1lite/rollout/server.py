@@ -106,13 +106,14 @@ class Server(ABC):
     def tokens(self, timeout_s: float) -> int | None:
         """Number of tokens computed since its start, of prompts and completions.
 
-        None: the server counts no tokens, and only its engine's answer is known. Raises Unreachable or Refused if
-        even the engine does not answer.
+        None: the server counts no tokens (or not in numbers), and only its engine's answer is known. Raises Unreachable
+        or Refused if even the engine does not answer.
         """
         deadline = time.monotonic() + timeout_s
         counts = [line.split()[-1] for line in self.metrics(timeout_s).splitlines() if line.startswith(self.counters)]
-        if counts:
-            return sum(int(float(count)) for count in counts)
+        with contextlib.suppress(ValueError, OverflowError):  # "NaN" and "+Inf" are allowed there
+            if counts:
+                return sum(int(float(count)) for count in counts)
         self._doctor.get(self.probe, timeout_s=max(0.1, deadline - time.monotonic()))
         return None
 

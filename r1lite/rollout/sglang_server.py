@@ -14,7 +14,6 @@ real one: `--engine-untested` accepts that, and the canary compares the samples.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ import torch
 
 from r1lite.errors import UserError
 from r1lite.rollout import EngineError, Sampling
+from r1lite.rollout.answers import largest_answer, log_probability, token_id
 from r1lite.rollout.client import Refused, Unreachable
 from r1lite.rollout.fleet import ServerEngine
 from r1lite.rollout.server import HELLO_S, QUICK_S, TOKEN, Sampled, Server, why
@@ -192,8 +192,9 @@ class SGLangServer(Server):
             "logprob_start_len": -1,  # only of the completion
             "stream": False,
         }
+        largest = largest_answer(len(seeds), prompt, sampling.max_tokens)
         try:
-            answers = self.client.post("generate", body, timeout_s=self.timeout_s)
+            answers = self.client.post("generate", body, timeout_s=self.timeout_s, largest=largest)
         except Refused as error:
             # Its scheduler died, it is overloaded, or it is no longer the server that was given the weights.
             if error.status >= 500 or error.later or label is None or not self.is_current(label):
@@ -219,9 +220,9 @@ class SGLangServer(Server):
         }
         if versions != {label}:
             raise Unreachable(f"{self.url} sampled from weights {sorted(versions)}, not from {label}")
-        ids = tuple(operator.index(token) for token in answer["output_ids"])
-        pairs = [(operator.index(token), float(logprob)) for logprob, token, *_ in about["output_token_logprobs"]]
-        if tuple(token for token, _ in pairs) != ids or len(ids) != operator.index(about["completion_tokens"]):
+        ids = tuple(map(token_id, answer["output_ids"]))
+        pairs = [(token_id(token), log_probability(logprob)) for logprob, token, *_ in about["output_token_logprobs"]]
+        if tuple(token for token, _ in pairs) != ids or len(ids) != token_id(about["completion_tokens"]):
             raise EngineError(
                 f"{self.url} answered with an incomplete completion: {len(ids)} ids, {len(pairs)} log-probabilities"
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import operator
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import torch
 
 from r1lite.errors import UserError
 from r1lite.rollout import AdapterRefusedError, EngineError, Sampling
+from r1lite.rollout.answers import largest_answer, log_probability, token_id
 from r1lite.rollout.client import Refused, Unreachable
 from r1lite.rollout.continued import ABORTED
 from r1lite.rollout.fleet import ServerEngine
@@ -289,8 +289,9 @@ class VLLMServer(Server):
             "return_token_ids": True,
             **values,
         }
+        largest = largest_answer(count, prompt, values["max_tokens"])
         try:
-            answer = self.client.post("v1/completions", body, timeout_s=self.timeout_s)
+            answer = self.client.post("v1/completions", body, timeout_s=self.timeout_s, largest=largest)
         except Refused as error:
             # Its engine died, it is overloaded, or it is no longer the server that was given the weights.
             label = self._label
@@ -306,15 +307,16 @@ class VLLMServer(Server):
                 raise Unreachable(f"{self.url}: the request was aborted")
             sampled = [
                 (
-                    tuple(operator.index(token) for token in c["token_ids"]),
-                    tuple(float(logprob) for logprob in (c["logprobs"]["token_logprobs"] if c["token_ids"] else ())),
+                    tuple(map(token_id, c["token_ids"])),
+                    tuple(map(log_probability, c["logprobs"]["token_logprobs"] if c["token_ids"] else ())),
                     str(c["finish_reason"]),
                 )
                 for c in choices
             ]
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise EngineError(f"{self.url} answered without token ids and log-probabilities: {why(error)}") from error
-        if len(sampled) != count or any(len(ids) != len(logprobs) for ids, logprobs, _ in sampled):
+        whole = [int(choice["index"]) for choice in choices] == list(range(count))
+        if not whole or any(len(ids) != len(logprobs) for ids, logprobs, _ in sampled):
             raise EngineError(f"{self.url} answered with {len(sampled)} completions of {count}, or incomplete ones")
         return sampled
 

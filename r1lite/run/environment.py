@@ -67,10 +67,11 @@ def environment(settings: Mapping[str, Any] | None = None, *, ranks: int = 1) ->
 
 
 def read_environment(path: Path) -> dict[str, Any]:
-    """Reads the run's environment.json; stage and problems are None if it can't be read."""
+    """Reads the run's environment.json; stage and problems are None, and models empty, if it does not say them."""
+    unknown: dict[str, Any] = {"stage": None, "problems": None, "models": {}}
     with contextlib.suppress(UserError):
-        return {"stage": None, "problems": None, **read_json(path / FILE)}
-    return {"stage": None, "problems": None}
+        return {**unknown, **read_json(path / FILE)}
+    return unknown
 
 
 def check_schema(path: Path) -> None:
@@ -84,6 +85,12 @@ def check_schema(path: Path) -> None:
             f"--resume: {error}; restore it from a copy, or remove it: the run then continues, but changed problems "
             "and versions go unnoticed"
         ) from error
+    resumed = kept.get("resumed", [])
+    sound = isinstance(resumed, list) and all(isinstance(one, dict) for one in resumed)
+    for one in (kept, *resumed) if sound else ():
+        sound = sound and isinstance(one.get("versions") or {}, dict)
+    if not sound or not isinstance(kept.get("models", {}), dict):
+        raise UserError(f"--resume: {path / FILE}: damaged: restore it from a copy, or remove it")
     schema = kept.get("schema", 0)
     if not isinstance(schema, int) or schema > SCHEMA:
         raise UserError(

@@ -139,21 +139,23 @@ class RunDir:
             (self.path / _CONFIG).unlink(missing_ok=True)
         self.discard_if_empty()
 
-    def write_config(self, text: str, *, stage: str, problems: str, results: Mapping[str, Any] | None = None) -> None:
+    def write_config(
+        self, text: str, *, stage: str, learned: Mapping[str, Any], results: Mapping[str, Any] | None = None
+    ) -> None:
         """Starts the run: writes environment and results, and then the resolved configuration.
 
         Args:
-            problems: fingerprint of the problems, so that a resumed run notices a change.
+            learned: digests of the problems and models of the run, so that a resumed run notices a change.
             results: values that are stored as NAME.json.
         """
         texts = {f"{name}.json": as_json(value) for name, value in (results or {}).items()}
-        about = {"schema": environment.SCHEMA, "stage": stage, "problems": problems, "files": list(texts)}
+        about = {"schema": environment.SCHEMA, "stage": stage, **learned, "files": list(texts)}
         write_json(self.path / environment.FILE, {**about, **environment.environment(self.settings, ranks=self.ranks)})
         for name, content in texts.items():
             write_text(self.path / name, content)
         write_text(self.path / _CONFIG, text)
 
-    def go_on(self, text: str, *, stage: str, problems: str, results: Mapping[str, Any]) -> list[str]:
+    def go_on(self, text: str, *, stage: str, learned: Mapping[str, Any], results: Mapping[str, Any]) -> list[str]:
         """Continues the run with a changed configuration. Returns remarks for the user.
 
         Lost files that describe the run are written again.
@@ -165,12 +167,14 @@ class RunDir:
             about = read_json(self.path / environment.FILE)
             before = [about, *about.get("resumed", ())]
             said += environment.differences(before[-1], now)
-            about["schema"] = environment.SCHEMA  # from here on this version writes the directory
+            if "problems" not in about:
+                said.append(f"{environment.FILE} does not name the run's problems: changes of them can't be noticed")
+            about |= {"schema": environment.SCHEMA, **learned}  # from here on this version writes the directory
             write_json(self.path / environment.FILE, {**about, "resumed": [*before[1:], now]})
         else:
-            about = {"schema": environment.SCHEMA, "stage": stage, "problems": problems, "files": []}
+            about = {"schema": environment.SCHEMA, "stage": stage, **learned, "files": []}
             write_json(self.path / environment.FILE, {**about, **now})
-            said.append(f"{environment.FILE} was missing: changes of problems and versions can't be noticed")
+            said.append(f"{environment.FILE} was missing: changes of problems, models and versions can't be noticed")
         for name, value in results.items():
             said += self._mend(name, value)
         return said

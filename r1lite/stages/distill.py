@@ -9,9 +9,9 @@ from typing import Any
 from r1lite.config import DistillConfig
 from r1lite.config.distill import SHAPED
 from r1lite.curation.generate import run_on_samples
-from r1lite.curation.opening import model_hash
 from r1lite.errors import UserError
 from r1lite.model.policy import Policy
+from r1lite.run.model_digests import weights_digest
 from r1lite.run.signals import StopSignal
 from r1lite.scoring.problems import make_prompts
 from r1lite.supervised.distill.loop import Distilling, own_rows
@@ -60,7 +60,7 @@ def _material(config: DistillConfig, problems: Problems, test: list[Prompt], mod
         _check_context(config, teacher)
     if config.teacher is not None:
         size = sum(p.numel() for p in model.parameters())
-        facts: dict[str, Any] = {"model": config.teacher, "model_hash": model_hash(config.teacher)}
+        facts: dict[str, Any] = {"model": config.teacher, "model_hash": weights_digest(config.teacher)}
         text = config.teacher
         if teacher is not None:
             facts["parameters"] = sum(p.numel() for p in teacher.parameters())

@@ -38,6 +38,7 @@ from r1lite.rollout.relay import RelayedEngine
 from r1lite.rollout.trust import TrustedEngine
 from r1lite.run.display import Display
 from r1lite.run.environment import read_environment
+from r1lite.run.model_digests import changed_model, model_digests
 from r1lite.run.run_dir import RunDir, claim_path
 from r1lite.run.unwritten import Unwritten
 from r1lite.run.watchdog import Watchdog
@@ -290,15 +291,20 @@ def begin_run(
         results: values that are stored as NAME.json.
 
     Raises:
-        UserError: the data of a resumed run has changed.
+        UserError: the data or a model of a resumed run has changed.
     """
     run_dir.settings = fixed_settings(config)
+    models = model_digests(config)
+    learned = {"problems": digest, "models": models}
     if not config.resume:
-        run_dir.write_config(dump(config), stage=config.stage, problems=digest, results=results)
+        run_dir.write_config(dump(config), stage=config.stage, learned=learned, results=results)
         return []
-    if read_environment(run_dir.path)["problems"] not in (None, digest):
+    kept = read_environment(run_dir.path)
+    if kept["problems"] not in (None, digest):
         raise UserError(f"--resume: {learns_from} are no longer those that {run_dir.path} began with")
-    return run_dir.go_on(dump(config), stage=config.stage, problems=digest, results=results or {})
+    if changed := changed_model(kept["models"], models):
+        raise UserError(f"--resume: {changed} changed after {run_dir.path} began: restore it, or start a new run")
+    return run_dir.go_on(dump(config), stage=config.stage, learned=learned, results=results or {})
 
 
 def open_engine(

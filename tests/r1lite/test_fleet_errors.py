@@ -1,11 +1,15 @@
 """What ends a run with an error and what does not: refusals, deaths, caches that are not emptied."""
 
+import contextlib
+import socket
+import threading
 import time
 
 import pytest
 from fleet_cases import PROMPTS, SAMPLING, SEEDS, check, once, weights
 
 from r1lite.rollout import EngineError
+from r1lite.rollout.client import Client, Unreachable
 
 pytest_plugins = ["fleet_fixtures"]
 
@@ -102,3 +106,85 @@ def test_an_old_server_that_does_not_say_when_it_began_is_refused(fakes, engine_
     engine.servers[0].client.get = lambda path, timeout_s: "other 1\n"
     with pytest.raises(EngineError, match="does not say when it was started"):
         engine.load_weights(weights(1), version=1)
+
+
+def longer(choice):
+    choice["token_ids"] *= 200
+    choice["logprobs"]["token_logprobs"] *= 200
+
+
+def shorter(choice):
+    choice["token_ids"].pop()
+    choice["logprobs"]["token_logprobs"].pop()
+
+
+def emptied(choice):
+    choice["token_ids"], choice["logprobs"]["token_logprobs"] = [], []
+
+
+LIES = {
+    "too long": (longer, r"answered with \d+ tokens instead of at most"),
+    "ended by nothing": (lambda choice: choice.update(finish_reason="stop"), "nothing in its .* tokens ends it"),
+    "cut off early": (shorter, "cut a completion off|nothing in its"),
+    "empty": (emptied, "cut a completion off after 0 of|nothing in its 0 tokens"),
+    "the same index": (lambda choice: choice.update(index=0), "or incomplete ones"),
+    "a truth as an id": (lambda choice: choice["token_ids"].__setitem__(0, True), "True is no token id"),
+    "a text as a number": (
+        lambda choice: choice["logprobs"]["token_logprobs"].__setitem__(0, "-1.5"),
+        "'-1.5' is no log-probability",
+    ),
+    "no number": (
+        lambda choice: choice["logprobs"]["token_logprobs"].__setitem__(0, float("nan")),
+        "nan as a token's log-probability",
+    ),
+    "above 0": (lambda choice: choice["logprobs"]["token_logprobs"].__setitem__(0, 5.0), "5.0 as a token's"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_completion_that_the_request_cannot_have_is_an_error_that_names_the_server(lie, fakes, engine_of):
+    change, said = LIES[lie]
+    server = fakes()
+    engine = engine_of(server)
+    engine.load_weights(weights(1), version=1)
+    client = engine.servers[0].client
+    post = client.post
+
+    def lied(path, body=None, **limits):
+        answer = post(path, body, **limits)
+        if path == "v1/completions":
+            for choice in answer["choices"]:
+                change(choice)
+        return answer
+
+    client.post = lied
+    with pytest.raises(EngineError, match=said) as error:
+        engine.generate(PROMPTS[:1], SEEDS[:1], SAMPLING)
+    assert server.url in str(error.value)
+
+
+@pytest.mark.parametrize("count", ["NaN", "+Inf", "many"])
+def test_a_count_that_is_no_number_is_no_count(count, fakes, engine_of):
+    server = engine_of(fakes()).servers[0]
+    server._doctor.get = lambda path, timeout_s: f'{server.counters[0]}{{engine="0"}} {count}\n'
+    assert server.tokens(1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [(b"-5\r\nhello\r\n0\r\n\r\n", "negative"), (b"%x\r\n" % 3_000_000 + b"[" * 3_000_000, "longer than 2,000 bytes")],
+)
+def test_an_answer_in_impossible_pieces_or_of_any_length_is_no_answer(body, said):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer():
+            connection, _ = listening.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.recv(1000)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(Unreachable, match=said):
+            Client(f"http://127.0.0.1:{listening.getsockname()[1]}").post("v1", {}, timeout_s=10, largest=2000)
+        thread.join()

@@ -164,6 +164,22 @@ REFUSED = {
     "another seed": (in_config("seed", "5"), r"seed is 5, but was 0 when step 2 was saved"),
     "environment cut": (lambda out: cut(out / "environment.json"), r"environment\.json: damaged: not JSON"),
     "environment a list": (lambda out: (out / "environment.json").write_text("[]"), r"found a list"),
+    "environment with odd values": (
+        lambda out: (out / "environment.json").write_text('{"schema": 2, "resumed": {"a": 1}, "versions": [1]}'),
+        r"environment\.json: damaged",
+    ),
+    "another version's odd values": (
+        lambda out: (out / "environment.json").write_text('{"schema": 2, "resumed": [{"versions": 3}]}'),
+        r"environment\.json: damaged",
+    ),
+    "other weights": (
+        lambda out: changed(out / "environment.json", '"weights": "sha256:', '"weights": "sha256:0'),
+        r"the weights of --model changed after .* began: restore it, or start a new run",
+    ),
+    "another tokenizer": (
+        lambda out: changed(out / "environment.json", '"tokenizer": "sha256:', '"tokenizer": "sha256:0'),
+        r"the configuration or tokenizer of --model changed",
+    ),
     "a newer schema": (
         lambda out: changed(out / "environment.json", '"schema": 2', '"schema": 99'),
         r"has schema 99, but r1lite .* only supports 2",
@@ -203,6 +219,7 @@ MADE_AGAIN = {
     "reward gone": (lambda out: (out / "reward.json").unlink(), "reward.json was missing"),
     "reward cut": (lambda out: cut(out / "reward.json"), "reward.json was damaged"),
     "environment gone": (lambda out: (out / "environment.json").unlink(), "environment.json was missing"),
+    "environment empty": (lambda out: (out / "environment.json").write_text("{}"), "changes of them can't be noticed"),
     "half written parts": (
         lambda out: [(out / folder / ".some.part").mkdir() for folder in (".", "checkpoints", "rollouts")],
         "continuing after step 2",

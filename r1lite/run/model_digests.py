@@ -1,0 +1,76 @@
+"""Digests of the models that a run reads, so that a resumed run notices a change."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from r1lite.hub.revisions import cached_commit, split
+from r1lite.nano import model_place
+
+_WEIGHTS = ("*.safetensors", "*.bin")
+_TEXTS = (  # what turns text into tokens and back, and the shape of the model
+    "config.json", "generation_config.json", "tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab*",
+    "merges.txt", "*.model", "*.tiktoken", "tekken.json", "chat_template*",
+)  # fmt: skip
+_SETTINGS = ("model", "teacher", "critic_model", "tokenizer")  # that name a model
+
+
+def model_digests(config: Any) -> dict[str, dict[str, str | None]]:
+    """Returns setting -> {"weights": digest, "tokenizer": digest} for each model that a configuration names."""
+    named = {key: getattr(config, key, None) for key in _SETTINGS}
+    return {
+        key: {"weights": weights_digest(name), "tokenizer": _tokenizer_digest(name)}
+        for key, name in named.items()
+        if isinstance(name, str) and (_folder(name).is_dir() or _hub_commit(name))
+    }
+
+
+def changed_model(before: Mapping[str, Any], now: Mapping[str, Mapping[str, str | None]]) -> str:
+    """Returns "the weights of --model" or the like for the first digest that differs; "" if none does.
+
+    Models that one side lacks are not compared.
+    """
+    for key, digests in now.items():
+        kept = before.get(key)
+        for part, digest in digests.items():
+            if isinstance(kept, Mapping) and kept.get(part) not in (None, digest) and digest is not None:
+                what = "configuration or tokenizer" if part == "tokenizer" else part
+                return f"the {what} of --{key.replace('_', '-')}"
+    return ""
+
+
+def weights_digest(model: str) -> str | None:
+    """Returns "sha256:..." over the weights of a folder (or of nano), "hub:COMMIT" of a cached Hub model, or None."""
+    folder = _folder(model)
+    return _digest(folder, _WEIGHTS) if folder.is_dir() else _hub_commit(model)
+
+
+def _tokenizer_digest(model: str) -> str | None:
+    folder = _folder(model)
+    return _digest(folder, _TEXTS) if folder.is_dir() else _hub_commit(model)
+
+
+def _folder(model: str) -> Path:
+    return Path(model_place(model)).expanduser()
+
+
+def _digest(folder: Path, patterns: Iterable[str]) -> str | None:
+    digest = hashlib.sha256()
+    files = sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()})
+    for path in files:
+        digest.update(path.name.encode())
+        with path.open("rb") as file:
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+    return f"sha256:{digest.hexdigest()}" if files else None
+
+
+def _hub_commit(model: str) -> str | None:
+    try:
+        commit = cached_commit("model", *split(model))
+    except ImportError:  # huggingface_hub is not installed
+        return None
+    return f"hub:{commit}" if commit else None
