@@ -18,10 +18,11 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, LogitsProcessor, L
 from r1lite.nano import nano_path
 from r1lite.tasks.prompts import render
 from r1lite.tasks.word_problems import WordProblem, generate
-from verifiers import Completion, Problem
+from verifiers import Completion, Problem, resolve
 from verifiers.format import ThinkAnswer
 
 _ROWS = 250
+_VERIFIER = resolve("math")
 
 
 class _NoGuess(LogitsProcessor):
@@ -115,10 +116,9 @@ def complete(
 
 
 def right(problem: WordProblem, text: str) -> bool:
-    """True if the text between `<answer>` and `</answer>` is the answer."""
-    _, opened, rest = text.rpartition("<answer>")
-    answer, closed, _ = rest.partition("</answer>")
-    return bool(opened and closed) and answer.strip() == str(problem.answer)
+    """True if `r1lite eval` counts the text as right."""
+    asked = Problem(prompt=problem.question, answer=str(problem.answer))
+    return _VERIFIER(asked, Completion(text=text)).score == 1.0
 
 
 def well_formed(text: str) -> bool:
