@@ -24,6 +24,10 @@ class RunError(RuntimeError):
     """The run can't continue. The message says why and what remains."""
 
 
+class UnscoredError(RunError):
+    """Too many completions of a step could not be scored; no weight was changed by the step."""
+
+
 class Interrupted(BaseException):  # not an Exception, so that no `except Exception` catches it
     """A signal stopped the run."""
 

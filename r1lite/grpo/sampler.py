@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from r1lite.config import RLConfig
 from r1lite.distributed.together import everyone
 from r1lite.distributed.world import ALONE, World
-from r1lite.errors import RunError
+from r1lite.errors import RunError, UnscoredError
 from r1lite.rl.sampling import completion_seed
 from r1lite.rollout import Sampling
 from r1lite.rollout.interruption import Interruption
@@ -70,7 +70,7 @@ class Sampler:
             around: entered for this rank's share.
 
         Raises:
-            RunError: too many completions could not be scored, or the model's log-probabilities are not finite.
+            RunError: too many completions could not be scored (UnscoredError), or a log-probability is not finite.
             EngineError: the engine can't go on.
         """
 
@@ -116,13 +116,13 @@ class Sampler:
         return Group(prompt.problem, prompt.text, prompt.token_ids, tuple(rollouts), value, ticket)
 
     def check_scored(self, groups: Sequence[Group]) -> None:
-        """Raises RunError if too many completions could not be scored."""
+        """Raises UnscoredError if too many completions could not be scored."""
         rollouts = [rollout for group in groups for rollout in group.rollouts]
         unscored = [r.score.error or "every verifier abstained" for r in rollouts if r.score.reward is None]
         if len(unscored) > self.config.max_unscored_rate * len(rollouts):
-            raise RunError(
+            raise UnscoredError(
                 f"{len(unscored)} of {len(rollouts)} completions could not be scored, more than --max-unscored-rate "
-                f"{self.config.max_unscored_rate}; the first: {unscored[0]}"
+                f"{self.config.max_unscored_rate}; mend the reward and continue with --resume. The first: {unscored[0]}"
             )
 
 

@@ -229,6 +229,8 @@ def _told(metrics: Mapping[str, Any]) -> list[str]:
     said = []
     if metrics.get("tokens") and metrics.get("step_s"):
         said.append(f"{metrics['tokens'] / metrics['step_s']:,.0f} tokens/s")
+    if metrics.get("unscored"):
+        said.append(f"unscored {metrics['unscored']:.1%}")
     counted: Mapping[str, Mapping[str, int]] = metrics.get("reasons") or {}
     reasons = next(iter(counted.values()), {})
     wrong = {reason: count for reason, count in reasons.items() if reason not in RIGHT}

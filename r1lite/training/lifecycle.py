@@ -16,7 +16,7 @@ from r1lite.distributed.joining import joined
 from r1lite.distributed.together import from_main
 from r1lite.distributed.world import World
 from r1lite.doctor import Finding, diagnose
-from r1lite.errors import Interrupted, RunError, UserError
+from r1lite.errors import Interrupted, RunError, UnscoredError, UserError
 from r1lite.hub.upload import MODEL_FILES, push
 from r1lite.report import report_at_end
 from r1lite.rollout import EngineError
@@ -251,8 +251,9 @@ class _Life:
             display.start("training", steps, first)
         evaluated = from_main(self.world, lambda: {record["step"] for record in run_dir.evaluations()})
         done = first
-        # The last two report a closed pipe. With several ranks it ends only one rank, so the others can't save.
-        saves = (Interrupted, EngineError) + ((BrokenPipeError, SystemExit) if self.world.size == 1 else ())
+        saves: tuple[type[BaseException], ...] = (Interrupted, EngineError, UnscoredError)
+        if self.world.size == 1:  # a closed pipe; with several ranks it ends only one rank, so the others can't save
+            saves += BrokenPipeError, SystemExit
         try:
             for step in range(first, steps):
                 if config.eval_every and step and step % config.eval_every == 0 and step not in evaluated:

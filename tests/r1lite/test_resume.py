@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from r1lite.cli import main
+from r1lite.grpo.loop import Loop
 from r1lite.run.files import digest
 from r1lite.run.run_dir import RunDir
 from verifiers.__main__ import main as verify
@@ -372,3 +373,37 @@ def test_a_kill_between_config_and_the_rest_in_an_older_version(out, runs):
     assert train(out, "--resume", "--steps", "3") == 0
     assert outcome(out) == outcome(runs / "three")
     assert {"schema", "problems", "stage"} <= set(json.loads((out / "environment.json").read_text()))
+
+
+def test_a_reward_that_breaks_keeps_the_steps_before_and_its_run_goes_on_once_it_is_mended(
+    runs, tmp_path, tiny_path, sums_path, monkeypatch, capsys
+):
+    import reward_for_tests
+
+    out, digits, broken = tmp_path / "run", reward_for_tests.digits, []
+
+    def breaks(problem, completion):
+        if broken:
+            raise ZeroDivisionError("a mistake")
+        return digits(problem, completion)
+
+    def break_after_two(self, step):
+        if step == 2:
+            broken.append(step)
+        return step_of(self, step)
+
+    step_of = Loop.step
+    monkeypatch.setattr(reward_for_tests, "digits", breaks)
+    monkeypatch.setattr(Loop, "step", break_after_two)
+    settings = (runs / "three" / "config.yaml").read_text()
+    recipe = tmp_path / "again.yaml"
+    recipe.write_text(re.sub("(?m)^out: .*\n", "", re.sub("(?m)^save_every: .*", "save_every: 10", settings)))
+    assert main(["grpo", str(recipe), "--out", str(out), "--trust", "--quiet"]) == 1
+    said = capsys.readouterr().err
+    assert "mend the reward and continue with --resume" in said
+    assert "a mistake" in said
+    assert [path.name for path in (out / "checkpoints").iterdir()] == ["step-000002"]
+    broken.clear()
+    monkeypatch.setattr(Loop, "step", step_of)
+    assert train(out, "--resume") == 0
+    assert outcome(out)[-1] == outcome(runs / "three")[-1]
