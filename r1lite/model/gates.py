@@ -48,9 +48,10 @@ class _Gated(torch.autograd.Function):
 
 
 def _blocks(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """The rows of all tensors, a few at a time."""
+    """The rows of all tensors, a few at a time; all at once if they are only shapes, as in the planning of memory."""
     width = tensors[0].shape[-1]
-    return zip(*(tensor.reshape(-1, width).split(max(1, _BLOCK // width)) for tensor in tensors), strict=True)
+    rows = max(1, _BLOCK // width) if type(tensors[0]) is Tensor else max(1, tensors[0].numel())
+    return zip(*(tensor.reshape(-1, width).split(rows) for tensor in tensors), strict=True)
 
 
 def quicken_gates(model: nn.Module) -> None:

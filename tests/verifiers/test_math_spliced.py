@@ -61,7 +61,7 @@ class Splicer:
         return row.get("prompt") or self.piece(rows), row["gold"], text
 
 
-@pytest.mark.parametrize(("seed", "count"), [(1, 3000), pytest.param(2, 100_000, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(("seed", "count"), [(1, 2000), pytest.param(2, 100_000, marks=pytest.mark.exhaustive)])
 def test_every_splice_gets_a_verdict(seed, count):
     splicer, verify = Splicer(seed), resolve("math")
     for _ in range(count):

@@ -101,7 +101,7 @@ def texts(step: int) -> list[str]:
     return rows[::step]
 
 
-@pytest.mark.parametrize("step", [12, pytest.param(1, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("step", [37, pytest.param(1, marks=pytest.mark.exhaustive)])
 def test_a_gated_search_finds_what_its_pattern_finds(step: int) -> None:
     opened = 0
     for text in texts(step):
@@ -110,7 +110,7 @@ def test_a_gated_search_finds_what_its_pattern_finds(step: int) -> None:
                 found, same = gated.search(part), gated.pattern.search(part)
                 opened += same is not None
                 assert (found and found.span()) == (same and same.span()), (name, part)
-    assert opened > 500
+    assert opened > 200
 
 
 def test_what_an_open_gate_lets_through() -> None:
