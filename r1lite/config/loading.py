@@ -261,7 +261,9 @@ def print_help(config_class: type[Section], prog: str, *, everything: bool) -> N
         if names
     }
     flags = TypedDict("Flags", sections, total=False)  # type: ignore[misc]  # its keys are known only here
-    description = f"{config_class.__doc__}\n\nA recipe (FILE.yaml) may come first; flags override it.{more}"
+    bundled_model = " A bundled model brings other defaults, which the run prints." if "model" in annotations else ""
+    told = f"A recipe (FILE.yaml) may come first; flags override it.{bundled_model}{more}"
+    description = f"{config_class.__doc__}\n\n{told}"
     config = (tyro.conf.OmitArgPrefixes,)
     with unguarded():
         tyro.cli(flags, args=["--help"], prog=prog or None, description=description, config=config)
