@@ -44,7 +44,10 @@ class _Visible:
 
 
 def guarded() -> AbstractContextManager[None]:
-    """Context in which all printed text is made visible first; `raw` bypasses it."""
+    """Context in which all printed text is made visible first; `raw` bypasses it. What was closed is discarded."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller (`>&-`)
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # until the process ends
     return _streams(_Visible(raw(sys.stdout)), _Visible(raw(sys.stderr)))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.errors import UserError
-from r1lite.run.files import read_bytes
+from r1lite.run.files import plausible, read_bytes
 from r1lite.run.metrics import BY_NAME, OTHER_KEYS
 from r1lite.run.records import read_records
 from verifiers.yaml_text import read_yaml
@@ -139,17 +139,33 @@ def read(path: Path) -> Record:
     except (OSError, ValueError) as error:
         raise UserError(f"{path}/config.yaml can't be read: {error}") from error
     metrics, evaluations = (_numbers_of(path / name) for name in ("metrics.jsonl", "evaluations.jsonl"))
+    metrics = [{key: value for key, value in line.items() if _has_its_form(key, value)} for line in metrics]
     return Record(path, _believed(config) if isinstance(config, dict) else {}, metrics, evaluations)
 
 
 def _believed(config: dict[str, Any]) -> dict[str, Any]:
-    """The configuration without invalid numbers, which get their defaults."""
-    return {key: value for key, value in config.items() if key not in _NUMBERS or _is_number(value)}
+    """The configuration without invalid numbers and names, which get their defaults."""
+    return {
+        key: plausible(value)
+        for key, value in config.items()
+        if (key not in _NUMBERS or _is_number(value)) and (key != "model" or isinstance(value, str))
+    }
 
 
 def _numbers_of(path: Path) -> list[dict[str, Any]]:
     """The numbers in the lines of a file of records."""
     return [_numbers(line) for line in read_records(path) if _is_number(line["step"])]
+
+
+def _has_its_form(key: str, value: Any) -> bool:
+    """True for `reasons` with numbers by name for each verifier, `parts` with numbers by name, and other numbers."""
+    depth = {"reasons": 2, "parts": 1}.get(key, 0)
+    values = [value]
+    for _ in range(depth):
+        if not all(isinstance(one, dict) for one in values):
+            return False
+        values = [inner for one in values for inner in one.values()]
+    return not any(isinstance(one, dict) for one in values)
 
 
 def _numbers(values: dict[str, Any], depth: int = 3) -> dict[str, Any]:

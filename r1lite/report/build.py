@@ -97,7 +97,7 @@ class Report:
         else:
             runs = [read_run(place, name) for place, name in zip(run_paths, _names(run_paths), strict=True)]
             title = ", ".join(run.name for run in runs)
-        self.title = title
+        self.title = title.encode("utf-8", "backslashreplace").decode()  # a folder's name may be no UTF-8
         self.forecasts = _forecasts(runs)
         self.chunks: dict[str, Chunk] = {}  # name of the HTML element -> chunk
         budget = int(options.max_mib * _MIB)
@@ -127,13 +127,14 @@ class Report:
         policy = f"default-src 'none'; script-src 'sha256-{digest}' 'strict-dynamic'; style-src 'unsafe-inline'"
         if self.live:
             policy += "; connect-src 'self'"
-        return (
-            _FRAME.replace("@TITLE@", html.escape(self.title))
-            .replace("@POLICY@", policy)
-            .replace("@STYLE@", _resource("page.css"))
-            .replace("@DATA@", _element("head", packed(self.head)) + embedded)
-            .replace("@SCRIPT@", script)
-        )
+        filled = {
+            "@TITLE@": html.escape(self.title),
+            "@POLICY@": policy,
+            "@STYLE@": _resource("page.css"),
+            "@DATA@": _element("head", packed(self.head)) + embedded,
+            "@SCRIPT@": script,
+        }
+        return re.sub("|".join(filled), lambda mark: filled[mark[0]], _FRAME)  # at once: a title may contain a mark
 
     def _head(self, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
         return {

@@ -14,7 +14,6 @@ import gzip
 import hashlib
 import itertools
 import json
-import math
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.report.tokens import Vocabulary
+from r1lite.run.files import plausible
 from verifiers import rows
 
 _HEAD = re.compile(rb'\{"step": \d+, "problem_id": ("(?:[^"\\]|\\.)*")')
@@ -107,8 +107,8 @@ def set_chunk(path: Path, label: str, vocabulary: Vocabulary | None, budget: int
 
 
 def packed(value: Any) -> str:
-    """Returns compressed JSON in base64; equal values give equal text."""
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False, default=str)
+    """Returns compressed JSON in base64; equal values give equal text. Numbers that JSON has not become null."""
+    text = json.dumps(plausible(value), ensure_ascii=True, separators=(",", ":"), allow_nan=False, default=str)
     return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
 
@@ -341,9 +341,8 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(f"{value:.5g}")
+    kept = plausible(value)
+    return None if isinstance(kept, bool) or not isinstance(kept, int | float) else float(f"{kept:.5g}")
 
 
 def _hundredth(value: Any) -> int | None:

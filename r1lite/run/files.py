@@ -18,6 +18,7 @@ from typing import IO, Any
 from r1lite.errors import UserError
 
 _LEVEL = 5  # compression level; a higher level saves 2 % and takes twice the time
+_LARGEST = 1e100  # of a number in a file
 TRACKERS = "trackers"  # folder of a run that the libraries of trackers write to
 _PART = ".part"  # suffix of the hidden temporary name
 
@@ -152,11 +153,20 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def json_or_empty(path: Path) -> dict[str, Any]:
-    """Returns the JSON object in a file; {} if it is missing or damaged, for example by a kill."""
+    """Returns the JSON object in a file, to be shown; {} if it is missing or damaged, for example by a kill."""
     with contextlib.suppress(UserError):
-        value: dict[str, Any] = read_json(path)
+        value: dict[str, Any] = plausible(read_json(path))
         return value
     return {}
+
+
+def plausible(value: Any) -> Any:
+    """Returns a value of a file with None for each number that is not finite or is implausibly large."""
+    if isinstance(value, dict):
+        return {key: plausible(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plausible(one) for one in value]
+    return None if isinstance(value, int | float) and not -_LARGEST <= value <= _LARGEST else value
 
 
 def read_json(path: Path, kind: type = dict) -> Any:

@@ -20,6 +20,7 @@ TEMPLATES = {
     # For the bundled nano: short, since its small context is needed for thinking.
     "short": "{question}\n",
 }
+_MARK = "What is 7391 plus 1?"  # a question that no template contains
 CHAT_INSTRUCTION = (
     "Think first, then answer. Put the reasoning within <think> </think> and only the final answer within "
     "<answer> </answer>."
@@ -70,11 +71,16 @@ def render_messages(messages: list[dict[str, str]], tokenizer: Any, *, answered:
     if not getattr(tokenizer, "chat_template", None):
         raise UserError("--template chat: this model's tokenizer has no chat template; try --template r1_zero")
     try:
-        return _applied(messages, tokenizer, answered)
+        text = _applied(messages, tokenizer, answered)
+        asked = messages[-2 if answered else -1]["content"].strip()
+        # A template may change a text, but not leave out each.
+        dropped = asked not in text and _MARK not in _applied([{"role": "user", "content": _MARK}], tokenizer, False)
     except Exception as error:  # a template is a program and can raise anything
-        raise UserError(
-            f"--template chat: this model's chat template fails: {error}; try --template r1_zero"
-        ) from error
+        why = str(error) or type(error).__name__
+        raise UserError(f"--template chat: this model's chat template fails: {why}; try --template r1_zero") from error
+    if dropped:
+        raise UserError("--template chat: this model's chat template leaves out the question; try --template r1_zero")
+    return text
 
 
 def _applied(messages: list[dict[str, str]], tokenizer: Any, answered: bool) -> str:

@@ -78,3 +78,11 @@ def test_output_to_a_full_disk_is_one_line(words):
         done = subprocess.run([sys.executable, "-m", "r1lite", words], stdout=full, stderr=subprocess.PIPE, cwd=ROOT)
     assert done.returncode == 1
     assert done.stderr.decode().splitlines() == [f"error: {words}: No space left on device"]
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize("words", ["r1lite tasks", "verifiers --help"])
+def test_output_that_the_caller_closed_is_discarded(words, closed):
+    command = f'"{sys.executable}" -m {words} {closed}'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -200,3 +200,25 @@ def test_the_generation_configs_list_counts(tiny_model):
     assert own not in eos_ids(tiny_model, tokenizer)
     tiny_model.generation_config.eos_token_id = [2, own]
     assert own in eos_ids(tiny_model, tokenizer)
+
+
+@pytest.mark.parametrize("template", ["hello", "{% for m in messages %}{{ m.role }}{% endfor %}"])
+def test_a_template_that_leaves_out_the_question_is_refused(template):
+    with pytest.raises(UserError, match="leaves out the question"):
+        prompts.render("chat", "What is 2 + 3?", make_tokenizer(template))
+
+
+def test_a_template_may_change_a_question():
+    shouting = "{% for m in messages %}{{ m.content.replace('two', '2') }}{% endfor %}"
+    assert "What is 2 + 3?" in prompts.render("chat", "What is two + 3?", make_tokenizer(shouting))
+
+
+def test_a_failure_without_a_word_names_its_kind(monkeypatch):
+    tokenizer = make_tokenizer(CHATML)
+
+    def fails(*messages, **settings):
+        raise MemoryError
+
+    monkeypatch.setattr(tokenizer, "apply_chat_template", fails)
+    with pytest.raises(UserError, match="chat template fails: MemoryError"):
+        prompts.render("chat", "What is 2 + 3?", tokenizer)

@@ -4,16 +4,19 @@ import base64
 import fcntl
 import gzip
 import json
+import os
 import re
 import shutil
 import urllib.error
 import urllib.request
+from pathlib import Path
 from threading import Thread
 
 import pytest
 from report_for_tests import HOSTILE, made_pipeline, made_run, row_of, write_rollouts
 
 from r1lite.cli import main
+from r1lite.doctor import diagnose
 from r1lite.errors import UserError
 from r1lite.report import Options, read_run, write_report
 from r1lite.report.build import Report
@@ -125,6 +128,46 @@ def test_rows_that_are_not_as_they_should_be(tmp_path):
     groups = unpacked(elements(Report([run]).html())["c0-step-2"])["groups"]
     assert sum(len(group["rows"]) for group in groups) == 5
     assert groups[-1]["rows"][0]["verdicts"][0]["span"] == [0, 4]
+
+
+ODD = ["NaN", "-Infinity", "1e400", "1" + "0" * 400, "true", "-1", "null", '"x"', "[1, [NaN]]", '{"a": {"b": NaN}}']
+
+
+@pytest.mark.parametrize("value", ODD)
+def test_a_page_and_a_diagnosis_whatever_a_value_is(value, tmp_path):
+    """Each value of a run's files in turn, in place of all."""
+    run = made_run(tmp_path / "run", steps=2)
+    for name in ("metrics.jsonl", "evaluations.jsonl", "summary.json", "eval_before.json", "eval_after.json"):
+        path = run / name
+        lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        odd = [json.dumps({key: "@" if key != "step" else one for key, one in line.items()}) for line in lines]
+        path.write_text("".join(f"{line}\n" for line in odd).replace('"@"', value))
+    for path in (run / "rollouts").iterdir():
+        rows = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+        odd = [
+            json.dumps({key: "@" if key not in ("step", "problem_id") else one for key, one in row.items()})
+            for row in rows
+        ]
+        path.write_bytes(gzip.compress("".join(f"{line}\n" for line in odd).replace('"@"', value).encode()))
+    assert elements(Report([run]).html())["head"]
+    list(diagnose(run))
+
+
+@pytest.mark.parametrize("model", ["[a, [b]]", "2026-11-28", ".nan", "{a: {b: .inf}}", "null"])
+def test_a_page_whatever_the_configuration_holds(model, tmp_path):
+    run = made_run(tmp_path / "run", steps=2)
+    (run / "config.yaml").write_text(f"model: {model}\nlr: {model}\ngroup_size: {model}\n")
+    assert elements(Report([run]).html())["head"]
+
+
+def test_a_folder_whose_name_is_a_mark_of_the_page_or_no_text(tmp_path):
+    run = made_run(tmp_path / "@SCRIPT@ @DATA@", steps=2)
+    assert Report([run]).html().count("<script>") == Report([made_run(tmp_path / "b", steps=2)]).html().count(
+        "<script>"
+    )
+    other = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    shutil.copytree(run, other)
+    assert "udcff" in write_report([other], tmp_path / "page.html").read_text()
 
 
 def test_the_size_is_kept(tmp_path):
