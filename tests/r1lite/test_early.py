@@ -170,7 +170,7 @@ def test_places_are_checked_as_they_are_made(tmp_path):
     """`check_place` makes nothing, and refuses what RunDir refuses."""
     held = tmp_path / "held"
     run = RunDir(held)
-    run.write_config("lr: 1\n", stage="grpo", problems="x")
+    run.write_config("lr: 1\n", stage="grpo", learned={"problems": "x"})
     run.close()
     (tmp_path / "file").write_text("")
     for place in (held, tmp_path / "file", tmp_path / "file" / "in"):

@@ -58,7 +58,7 @@ def test_what_cannot_be_used_as_a_run_directory(tmp_path):
 
 def test_one_process_at_a_time(tmp_path):
     run = RunDir(tmp_path / "run")
-    run.write_config("steps: 1\n", stage="grpo", problems="x")
+    run.write_config("steps: 1\n", stage="grpo", learned={"problems": "x"})
     with pytest.raises(UserError, match="in use"):
         RunDir(tmp_path / "run", resume=True)
     run.close()
