@@ -192,7 +192,8 @@ class Display:
         """Explains each column once."""
         new = [name for name in names if name not in self._headed]
         if new and self.loudness >= 0:
-            said = "; ".join(f"{_heading(name)}: {BY_NAME[name].brief}" for name in new if name in BY_NAME)
+            pairs = "margin" in names  # of the chosen and the rejected answer
+            said = "; ".join(f"{_heading(name)}: {BY_NAME[name].explained(pairs)}" for name in new if name in BY_NAME)
             start = "means over the steps of a row; " if not self._headed else ""
             if said:
                 self.line("columns", start + said)

@@ -34,6 +34,7 @@ class Metric:
     smooth: bool = False  # noisy: the report draws a moving average over the raw values
     column: str = ""  # heading in the table of the display; "" = not shown
     brief: str = ""  # meaning of the column in a few words
+    brief_of_pairs: str = ""  # ... where steps learn from pairs of answers
     stages: tuple[str, ...] = ("rl", "ppo")  # stages that write it; see STAGES
     derived: bool = False  # not in the file: computed from other metrics
     scale: Literal["linear", "log"] = "linear"  # axis of the chart
@@ -41,6 +42,10 @@ class Metric:
     def text(self, value: float) -> str:
         """Formats a value with its unit."""
         return _FORMS[self.unit].format(value)
+
+    def explained(self, pairs: bool) -> str:
+        """Returns the meaning of the column, for steps that learn from pairs or for others."""
+        return (pairs and self.brief_of_pairs) or self.brief
 
 
 _ALL = STAGES
@@ -63,13 +68,14 @@ METRICS: tuple[Metric, ...] = (
         "accuracy",
         "accuracy",
         "share",
-        "completions that are right by the task's own verdict, independent of the reward formula; of `reward-model`: "
-        "pairs whose chosen answer gets the higher reward",
+        "completions that are right by the task's own verdict, independent of the reward formula; of `dpo` and "
+        "`reward-model`: pairs in the right order, the chosen answer before the rejected one",
         "Accuracy",
         "higher",
         True,
         "accuracy",
         "right answers",
+        "pairs in the right order",
         ("rl", "ppo", "reward-model"),
     ),
     Metric(
@@ -132,7 +138,7 @@ METRICS: tuple[Metric, ...] = (
         True,
         "no signal",
         "groups whose rewards are all equal",
-        ("rl",),
+        stages=("rl",),
     ),
     Metric(
         "unscored",
@@ -159,7 +165,7 @@ METRICS: tuple[Metric, ...] = (
         True,
         "loss",
         "nats per token",
-        ("supervised",),
+        stages=("supervised",),
     ),
     Metric(
         "epoch",
@@ -198,7 +204,7 @@ METRICS: tuple[Metric, ...] = (
         True,
         "margin",
         "chosen minus rejected",
-        ("reward-model",),
+        stages=("reward-model",),
     ),
     Metric(
         "reward_chosen", "chosen", "", "mean reward of chosen answers", "Rewards", "", True, stages=("reward-model",)
@@ -336,7 +342,7 @@ METRICS: tuple[Metric, ...] = (
         True,
         "explained",
         "1 = the critic predicts every return",
-        ("ppo",),
+        stages=("ppo",),
     ),
     Metric("sync_s", "weight sync", "s", "seconds to send new weights to an engine that has its own copy"),
     Metric("sync_mb", "weights sent", "MB", "size of the weights sent; small if only an adapter is sent"),
@@ -389,7 +395,9 @@ METRICS: tuple[Metric, ...] = (
         "share",
         "completions whose tokens come from several versions of the weights",
     ),
-    Metric("step_s", "whole step", "s", "seconds of the step", "Seconds", "lower", True, "time", "of a step", _ALL),
+    Metric(
+        "step_s", "whole step", "s", "seconds of the step", "Seconds", "lower", True, "time", "of a step", stages=_ALL
+    ),
     Metric(
         "tokens_per_s",
         "tokens per second",

@@ -63,6 +63,13 @@ def test_plain_lines_name_their_steps_and_give_means(capsys):
     assert "no signal" not in "".join(said)  # a group of one completion has no siblings to compare with
 
 
+def test_accuracy_of_pairs_is_their_order(capsys):
+    display = Display()
+    display.start("training", 1)
+    display.step(1, 1, {"loss": 0.7, "accuracy": 0.5, "margin": 0.0, "step_s": 0.5})
+    assert "accuracy: pairs in the right order; margin: chosen minus rejected" in capsys.readouterr().out
+
+
 def test_what_a_reason_says_can_not_steer_the_terminal(capsys):
     display = Display()
     display.start("training", 1)
