@@ -44,7 +44,7 @@ def load_pairs(config: DPOConfig, problems: Problems, test: Sequence[Prompt], mo
         raise UserError("--data is missing: the pairs to learn from (a file, a folder, or OWNER/NAME)")
     pairs = Path(config.data).expanduser() / PAIRS
     data = str(pairs) if pairs.is_file() else config.data  # in a folder of `r1lite reject`
-    encoder, kept = Encoder(config, model, tokenizer), TokenRows()
+    encoder, kept = Encoder(config, model, tokenizer, pairs=True), TokenRows()
     overlap, bad = Overlap(problems.test, config.template, tokenizer), Refused()
     for place, row in rows(data, config.data_split):
         try:
@@ -53,9 +53,10 @@ def load_pairs(config: DPOConfig, problems: Problems, test: Sequence[Prompt], mo
             bad.add(place, str(error))
             continue
         overlap.see(both[0])
-        before = len(encoder.rows)
+        before, long = len(encoder.rows), len(encoder.long)
         for where, problem in encoder.add([(place, one) for one in both]):
             bad.add(where, problem)
+        del encoder.long[long + 1 :]  # a pair counts once
         if len(encoder.rows) == before + 2:
             chosen, rejected = encoder.rows[before], encoder.rows[before + 1]
             if chosen.token_ids == rejected.token_ids:

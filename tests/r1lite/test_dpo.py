@@ -12,7 +12,8 @@ from r1lite.config import DPOConfig, load
 from r1lite.errors import UserError
 from r1lite.model.batch import Row
 from r1lite.model.policy import Policy
-from r1lite.supervised.preferences import pair_pieces
+from r1lite.supervised.preferences import load_pairs, pair_pieces
+from r1lite.tasks import Problems
 
 ROWS = [
     *(Row((5, 6, 7), (8, 9, 10)), Row((5, 6, 7), (11,))),
@@ -107,6 +108,18 @@ def test_the_pairs_of_a_folder_that_reject_made(tiny_path, sums_path, pairs, tmp
     assert main(argv(tiny_path, sums_path, tmp_path, tmp_path / "run", "--steps", "1")) == 0
     summary = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[0])
     assert summary["rows"] == 8
+
+
+def test_pairs_are_counted_as_pairs(pairs, tiny_model, tiny_tokenizer):
+    def read(**options):
+        config = DPOConfig(data=str(pairs), template="short", **options)
+        return load_pairs(config, Problems([], [], ""), [], tiny_model, tiny_tokenizer)
+
+    found = read()
+    assert f"{pairs}: 24 pairs, " in found.lines[0][1]
+    assert (found.results["set"]["rows_read"], found.results["set"]["rows"]) == (24, 24)
+    with pytest.raises(UserError, match="24 of 24 pairs are too long"):
+        read(max_completion_tokens=1)
 
 
 def test_what_is_refused(tiny_path, sums_path, pairs, tmp_path, capsys):

@@ -59,10 +59,15 @@ def load_set(
 
 
 class Encoder:
-    """Encodes examples as tokens, with the same prompts as in evaluation."""
+    """Encodes examples as tokens, with the same prompts as in evaluation.
 
-    def __init__(self, config: SupervisedConfig, model: Any, tokenizer: Any) -> None:
+    Args:
+        pairs: a row of the set holds two examples, so that it becomes two rows of tokens.
+    """
+
+    def __init__(self, config: SupervisedConfig, model: Any, tokenizer: Any, *, pairs: bool = False) -> None:
         templates.check(config.template)
+        self._sides, self._unit = (2, "pairs") if pairs else (1, "rows")
         self.config, self.tokenizer = config, tokenizer
         self.rows, self.read_rows = TokenRows(), 0
         self.format: str | None = None  # format of the first row
@@ -119,25 +124,26 @@ class Encoder:
                 self.rows.add(prompt, completion if len(body) < len(completion) else [*completion, self._end])
 
     def loaded(self, data: str, overlap: int = 0) -> Loaded:
-        """Returns the rows, with lines for the header and facts to store. Raises UserError."""
+        """Returns the rows, with lines for the header and facts to store, which count pairs once. Raises UserError."""
+        read, count = self.read_rows // self._sides, len(self.rows) // self._sides
         if self.long and self.config.long_rows == "error":
             raise UserError(
-                f"--data {data}: {len(self.long):,} of {self.read_rows:,} rows are too long:\n"
+                f"--data {data}: {len(self.long):,} of {read:,} {self._unit} are too long:\n"
                 + _listing(self.long)
-                + "\nraise the limits, or drop such rows with --long-rows drop"
+                + f"\nraise the limits, or drop such {self._unit} with --long-rows drop"
             )
-        if not len(self.rows):
+        if not count:
             why = f": all {len(self.long):,} are too long" if self.long else ""
-            raise UserError(f"--data {data}: no usable row is left{why}")
+            raise UserError(f"--data {data}: no usable {self._unit[:-1]} is left{why}")
         before, after = self.rows.lengths()
         fingerprint = self.rows.fingerprint()
         facts = {
             "data": data,
             "split": self.config.data_split,
             "format": self.format,
-            "rows_read": self.read_rows,
+            "rows_read": read,
             "rows_too_long": len(self.long),
-            "rows": len(self.rows),
+            "rows": count,
             "prompt_tokens": int(before.sum()),
             "completion_tokens": int(after.sum()),
             "longest_row_tokens": int((before + after).max()),
@@ -146,9 +152,8 @@ class Encoder:
             "fingerprint": fingerprint,
         }
         dropped = f", {len(self.long):,} dropped as too long" if self.long else ""
-        line = (
-            f"{data}: {len(self.rows):,} rows ({self.format}), {int(after.sum()):,} completion tokens to learn{dropped}"
-        )
+        form = f" ({self.format})" if self._sides == 1 else ""
+        line = f"{data}: {count:,} {self._unit}{form}, {int(after.sum()):,} completion tokens to learn{dropped}"
         return Loaded(self.rows, fingerprint, [("set", line)], {"set": facts})
 
     def _prompt(self, read: Example) -> str:
