@@ -104,7 +104,7 @@ class Display:
             if name in values:
                 self._course.setdefault(name, []).append(values[name])
         first = step - len(self._since) + 1
-        named = (f"{first}-{step}" if first < step else f"{step}", _means(self._since))
+        named = (f"{first}-{step}" if first < step else f"{step}", _over(self._since))
         self._explain(list(named[1]))
         if self._view is not None:
             self._view.update(self._table([*self._rows, named], metrics))
@@ -212,9 +212,12 @@ class Display:
         return Group(table, Text(), Text(one_line("  ".join((*lines, *_told(metrics))))), self._bar)
 
 
-def _means(steps: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def _over(steps: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Returns the metrics of a row: means over its steps, or the value after the last one."""
     names = sorted(dict.fromkeys(name for step in steps for name in step), key=lambda name: name == "step_s")
-    return {name: statistics.fmean(step[name] for step in steps if name in step) for name in names}
+    values = {name: [step[name] for step in steps if name in step] for name in names}
+    last = {name for name in names if name in BY_NAME and BY_NAME[name].last}
+    return {name: of[-1] if name in last else statistics.fmean(of) for name, of in values.items()}
 
 
 def _heading(name: str) -> str:

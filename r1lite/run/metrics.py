@@ -35,6 +35,7 @@ class Metric:
     column: str = ""  # heading in the table of the display; "" = not shown
     brief: str = ""  # meaning of the column in a few words
     brief_of_pairs: str = ""  # ... where steps learn from pairs of answers
+    last: bool = False  # a row of the table shows the value after its last step instead of the mean over its steps
     stages: tuple[str, ...] = ("rl", "ppo")  # stages that write it; see STAGES
     derived: bool = False  # not in the file: computed from other metrics
     scale: Literal["linear", "log"] = "linear"  # axis of the chart
@@ -76,7 +77,7 @@ METRICS: tuple[Metric, ...] = (
         "accuracy",
         "right answers",
         "pairs in the right order",
-        ("rl", "ppo", "reward-model"),
+        stages=("rl", "ppo", "reward-model"),
     ),
     Metric(
         "format_rate",
@@ -173,7 +174,8 @@ METRICS: tuple[Metric, ...] = (
         "",
         "passes over the rows so far",
         column="epoch",
-        brief="passes over the rows",
+        brief="passes over the rows, after the last of these steps",
+        last=True,
         stages=("supervised",),
     ),
     Metric("rows", "rows", "count", "rows of the step", stages=("supervised",)),

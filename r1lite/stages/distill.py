@@ -79,7 +79,7 @@ def _make_loop(config: DistillConfig, setup: Setup, stop: StopSignal) -> FineTun
     if config.method == "off-policy":
         assert rows is not None
         order = RowOrder.of(config, len(rows))
-        return FineTuning(config, rows, make_learner(config, setup, order.steps), order, setup.engine)
+        return FineTuning(config, rows, make_learner(config, setup, order), order, setup.engine)
     theirs = config.rows_per_step - own_rows(config)
     order = (
         RowOrder.of(config.model_copy(update={"rows_per_step": theirs}), len(rows))
@@ -90,7 +90,7 @@ def _make_loop(config: DistillConfig, setup: Setup, stop: StopSignal) -> FineTun
     return Distilling(
         config=config,
         setup=setup,
-        learner=make_learner(config, setup, order.steps, teacher=teacher),
+        learner=make_learner(config, setup, order, teacher=teacher),
         teacher=teacher,
         prompts=training_data.prompts,
         rows=rows if theirs else None,

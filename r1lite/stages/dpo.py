@@ -19,5 +19,5 @@ def run(config: DPOConfig) -> dict[str, Any]:
 
 def _make_loop(config: DPOConfig, setup: Setup, stop: StopSignal) -> PreferenceTuning:
     order = RowOrder.of(config, len(setup.training_data) // 2)
-    learner = make_learner(config, setup, order.steps, keeps_reference=True)
+    learner = make_learner(config, setup, order, keeps_reference=True)
     return PreferenceTuning(config, setup.training_data, learner, order, setup.engine)

@@ -19,4 +19,4 @@ def run(config: SFTConfig) -> dict[str, Any]:
 
 def _make_loop(config: SFTConfig, setup: Setup, stop: StopSignal) -> FineTuning:
     order = RowOrder.of(config, len(setup.training_data))
-    return FineTuning(config, setup.training_data, make_learner(config, setup, order.steps), order, setup.engine)
+    return FineTuning(config, setup.training_data, make_learner(config, setup, order), order, setup.engine)

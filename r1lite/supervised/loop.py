@@ -254,17 +254,20 @@ def wants_packing(config: SupervisedConfig, model: Any) -> bool:
 def make_learner(
     config: SupervisedConfig,
     setup: Setup,
-    total_steps: int,
+    order: RowOrder,
     *,
     teacher: Policy | None = None,
     keeps_reference: bool = False,
 ) -> SupervisedLearner:
-    """Returns the learner of the loaded model.
+    """Returns the learner of the loaded model, and prints how many epochs its steps are.
 
     Args:
         teacher: a second model; it is sharded too if the learner's model is sharded.
         keeps_reference: the learner also gets the initial model: the weights below the adapter, or a copy.
     """
+    setup.display.line(
+        "epochs", f"{order.total_rows / order.num_rows:.3g}, in {order.steps:,} step{'s' * (order.steps > 1)}"
+    )
     adapt(setup, config)
     policy = Policy(
         setup.model,
@@ -290,4 +293,4 @@ def make_learner(
             stream_layers(other.model)
     optimizer = Optimizer.configured(policy.model, config, world, offload=config.offload_optimizer)
     bad = BadBatches(setup.run_dir.bad_batches)
-    return SupervisedLearner(config, policy, optimizer, total_steps, bad, reference, world)
+    return SupervisedLearner(config, policy, optimizer, order.steps, bad, reference, world)

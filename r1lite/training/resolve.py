@@ -89,9 +89,13 @@ def resolve_config(config: C) -> tuple[C, dict[str, str]]:
         if "source" in keys and config.source is None:
             values["source"] = keys["source"]
             notes.pop("source", None)
-        keys = _suited_to_preset(keys, values, config)
-        taken = {key: value for key, value in keys.items() if key not in given}
-        notes["settings"] = f"{where}: {_listed(taken)}"
+        recipe_lr, (keys, updates) = keys.get("lr"), _suited_to_preset(keys, values, config)
+        replaces = {"epochs"} if given.get("steps") else set()  # settings that a given one takes the place of
+        taken = {k: value for k, value in keys.items() if value is not None and k not in given.keys() | replaces}
+        if taken:
+            notes["settings"] = f"{where}: {_listed(taken)}"
+        if "lr" in taken and updates > 1:
+            notes["settings"] += f"; lr is the recipe's {recipe_lr:g} / sqrt({updates} updates per rollout)"
         if replaced := {key: preset[key] for key, value in taken.items() if preset.get(key, value) != value}:
             notes["settings"] += f"; they override the preset's {_listed(replaced)}"
         values = {**keys, **values}
@@ -110,14 +114,14 @@ def resolve_config(config: C) -> tuple[C, dict[str, str]]:
     return settled, notes
 
 
-def _suited_to_preset(keys: dict[str, Any], values: dict[str, Any], config: Any) -> dict[str, Any]:
-    """Adapts a bundled model's recipe to a preset.
+def _suited_to_preset(keys: dict[str, Any], values: dict[str, Any], config: Any) -> tuple[dict[str, Any], int]:
+    """Adapts a bundled model's recipe to a preset. Returns (settings, number of updates per rollout).
 
     The recipe's learning rate, for one update per rollout, is divided by the square root of the number of updates. The
     critic's rate keeps the preset's ratio to it. Thinking is interrupted at half of the maximum completion length.
     """
     if not values.get("preset") or "lr" not in keys:
-        return keys
+        return keys, 1
     preset = preset_values(str(values["preset"]), config.stage)
     known = {**preset, **keys, **values}
     updates = int(known.get("minibatches", 1)) * int(known.get("updates_per_rollout", 1))
@@ -126,7 +130,7 @@ def _suited_to_preset(keys: dict[str, Any], values: dict[str, Any], config: Any)
         suited["interrupt_thinking_after"] = known["max_completion_tokens"] // 2
     if "critic_lr" in preset and "lr" in preset:
         suited["critic_lr"] = float(f"{suited['lr'] * preset['critic_lr'] / preset['lr']:.3g}")
-    return suited
+    return suited, updates
 
 
 def _listed(values: Mapping[str, Any]) -> str:

@@ -63,6 +63,14 @@ def test_plain_lines_name_their_steps_and_give_means(capsys):
     assert "no signal" not in "".join(said)  # a group of one completion has no siblings to compare with
 
 
+def test_the_epoch_of_a_row_is_that_after_its_last_step(capsys):
+    display = Display()
+    display.start("training", 3)
+    for step in (1, 2, 3):
+        display.step(step, 3, {"token_loss": float(step), "epoch": step / 2, "step_s": 0.5})
+    assert "steps 2-3/3  loss 2.5  epoch 1.5" in capsys.readouterr().out
+
+
 def test_accuracy_of_pairs_is_their_order(capsys):
     display = Display()
     display.start("training", 1)

@@ -103,9 +103,11 @@ def test_a_run_learns_and_goes_on_to_the_same_weights(tiny_path, sums_path, pair
     assert kept[0].read_bytes() == kept[1].read_bytes()
 
 
-def test_the_pairs_of_a_folder_that_reject_made(tiny_path, sums_path, pairs, tmp_path):
+def test_the_pairs_of_a_folder_that_reject_made(tiny_path, sums_path, pairs, tmp_path, capsys):
     (tmp_path / "train.jsonl").write_text('{"prompt": "a", "completion": "b"}\n')
-    assert main(argv(tiny_path, sums_path, tmp_path, tmp_path / "run", "--steps", "1")) == 0
+    words = argv(tiny_path, sums_path, tmp_path, tmp_path / "run", "--steps", "1")
+    assert main([word for word in words if word != "--quiet"]) == 0
+    assert "epochs    0.333, in 1 step\n" in capsys.readouterr().out
     summary = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[0])
     assert summary["rows"] == 8
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from r1lite.cli import main
-from r1lite.config import SFTConfig
+from r1lite.config import SFTConfig, load
 from r1lite.errors import UserError
 from r1lite.model.batch import Row
 from r1lite.model.packing import fit, keeps_rows_apart, packed_batches, packed_logits
@@ -21,6 +21,7 @@ from r1lite.supervised.sft.formats import RowError, example, format_of
 from r1lite.supervised.sft.reading import find_set, rows
 from r1lite.tasks import Problems
 from r1lite.training import setup
+from r1lite.training.resolve import resolve_config
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = [
@@ -256,6 +257,12 @@ def test_an_epoch_takes_every_row_once(num_rows, per_step, epochs, seed):
     for start in range(0, len(taken), num_rows):
         epoch = taken[start : start + num_rows]
         assert len(set(epoch)) == len(epoch)
+
+
+def test_a_recipe_names_no_epochs_beside_steps():
+    for more, named in (([], True), (["--steps", "20"], False)):
+        _, notes = resolve_config(load(SFTConfig, ["--model", "nano", "--device", "cpu", *more]))
+        assert ("epochs" in notes["settings"]) == named
 
 
 # --- whole runs
