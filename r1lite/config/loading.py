@@ -23,6 +23,7 @@ from r1lite.bundled import bundled
 from r1lite.config import trust
 from r1lite.config.base import Section
 from r1lite.config.bounds import shown
+from r1lite.config.presets import PRESETS
 from r1lite.errors import UserError
 from verifiers.core import did_you_mean
 from verifiers.terminal import unguarded
@@ -84,7 +85,7 @@ def validated(
     try:
         return config_class.model_validate(dict(values))
     except ValidationError as error:
-        raise UserError(_explain(error, flags, recipe)) from error
+        raise UserError(_explain(error, values, flags, recipe)) from error
 
 
 def _read_own(path: Path, config_class: type[Section], flags: Mapping[str, Any]) -> dict[str, Any]:
@@ -311,7 +312,7 @@ _WHY = {
 }
 
 
-def _explain(error: ValidationError, flags: Mapping[str, Any], recipe: str | None) -> str:
+def _explain(error: ValidationError, values: Mapping[str, Any], flags: Mapping[str, Any], recipe: str | None) -> str:
     lines = []
     for problem in error.errors():
         key = str(problem["loc"][0]) if problem["loc"] else ""
@@ -322,10 +323,22 @@ def _explain(error: ValidationError, flags: Mapping[str, Any], recipe: str | Non
                 f"{name} must be {sign} {problem['ctx'][bound]}, got {shown(problem['input'])}{_WHY.get(key, '')}"
             )
         elif problem["type"] == "value_error":
-            lines.append(str(problem["ctx"]["error"]))
+            message = str(problem["ctx"]["error"])
+            lines.append(message + _of_preset(message, values))
         else:
             lines.append(f"{name}: {problem['msg']}, got {shown(problem['input'])}")
     return "\n".join(lines)
+
+
+def _of_preset(message: str, values: Mapping[str, Any]) -> str:
+    """Returns which flags of a message have the preset's value, as the end of a sentence."""
+    preset = PRESETS.get(str(values.get("preset")))
+    flags = {name: f"--{name.replace('_', '-')}" for name in (preset.values if preset else {}) if name not in values}
+    named = [name for name, flag in flags.items() if re.search(rf"{flag}(?![\w-])", message)]
+    if preset is None or not named:
+        return ""
+    listed = ", ".join(f"{flags[name]} {shown(preset.values[name])}" for name in named)
+    return f"; --preset {values['preset']} sets {listed}: set it yourself as well, or leave out the preset"
 
 
 # Names of settings in other trainers -> names in r1lite.

@@ -36,9 +36,10 @@ def test_layers_from_below(tmp_path):
 
 
 def test_a_bundled_models_recipe_lies_above_a_preset():
-    config, _ = resolve_config(load(GRPOConfig, ["--preset", "r1_zero", "--model", "nano", "--kl-coef", "0.01"]))
+    config, notes = resolve_config(load(GRPOConfig, ["--preset", "r1_zero", "--model", "nano", "--kl-coef", "0.01"]))
     nano = yaml.safe_load((ROOT / "recipes" / "gsm8k-nano.yaml").read_text())
     assert (config.group_size, config.template) == (nano["group_size"], nano["template"])
+    assert f"; lr is the recipe's {nano['lr']:g} / sqrt(16 updates per rollout)" in notes["settings"]
     assert config.lr == nano["lr"] / 4  # over the square root of the rollout's 16 updates
     assert (config.kl_coef, config.reference_refresh_steps, config.clip_high) == (0.01, 25, 10.0)
     # As many updates of a rollout are off policy as in the paper; its size is nano's.
@@ -138,6 +139,16 @@ def test_show_preset_loads_no_torch():
 def test_contradictions_are_refused_with_the_reason(flags, message):
     with pytest.raises(UserError, match=message):
         load(GRPOConfig, flags.split())
+
+
+def test_a_contradiction_names_what_the_preset_sets():
+    with pytest.raises(UserError) as caught:
+        load(GRPOConfig, "--preset dapo --prompts-per-step 4".split())
+    assert str(caught.value).endswith(
+        "a group is never split; --preset dapo sets --minibatches 16: set it yourself as well, or leave out the preset"
+    )
+    with pytest.raises(UserError, match=r"never split$"):
+        load(GRPOConfig, "--preset dapo --prompts-per-step 4 --minibatches 5".split())
 
 
 def test_all_contradictions_are_named_at_once(capsys):
