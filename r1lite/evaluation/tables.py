@@ -10,9 +10,10 @@ _FEWEST = 10  # fewest problems for which an interval of a difference is shown
 _MOST_PARTS = 15  # values of difficulty or source shown; summary.json has all
 
 
-def results(tasks: dict[str, dict[str, Any]], temperature: float) -> Table:
-    """A column per task: rates in percent with their 95 % intervals."""
-    table = _table("Test problems")
+def results(summary: dict[str, Any]) -> Table:
+    """A column per task of an evaluation: rates in percent with their 95 % intervals."""
+    tasks, temperature = summary["tasks"], summary["temperature"]
+    table = _table(f"Test problems, {summary['model']}")
     for name in ("", *tasks):
         table.add_column(name, justify="right" if name else "left")
     every = list(tasks.values())

@@ -131,7 +131,8 @@ def _finished(config: EvalConfig) -> dict[str, Any]:
     display.say("this evaluation is finished already")
     if config.report:
         report_at_end(path, display.say, if_missing=True)
-    display.console.print(eval_tables.results(summary["tasks"], summary["temperature"]))
+    display.console.print(eval_tables.results(summary))
+    _show_comparison(summary, display)
     return summary
 
 
@@ -247,12 +248,16 @@ def _against(config: EvalConfig, setup: Setup, other: Rows | str | None) -> Rows
 
 def _show(summary: dict[str, Any], setup: Setup) -> None:
     display = setup.display
-    display.console.print(eval_tables.results(summary["tasks"], summary["temperature"]))
+    display.console.print(eval_tables.results(summary))
     if display.loudness >= 0:
         for task, found in summary["tasks"].items():
             for table in eval_tables.parts(task, found):
                 display.console.print(table)
             display.examples(None, found)
+    _show_comparison(summary, display)
+    display.console.print(f"run       {setup.run_dir.path}: summary.json, problems.jsonl")
+
+
+def _show_comparison(summary: dict[str, Any], display: Display) -> None:
     if summary["comparison"]:
         display.console.print(eval_tables.comparison(summary["against"], summary["comparison"]))
-    display.console.print(f"run       {setup.run_dir.path}: summary.json, problems.jsonl")

@@ -157,12 +157,15 @@ def test_several_tasks_one_batch_size_or_another_and_a_comparison(tiny_path, sum
     assert (tmp_path / "c" / "problems.jsonl").read_bytes() != (tmp_path / "a" / "problems.jsonl").read_bytes()
 
 
-def test_another_model_is_measured_as_well(tiny_path, sums_path, tmp_path):
+def test_another_model_is_measured_as_well(tiny_path, sums_path, tmp_path, capsys):
     argv = ["--model", str(tiny_path), "--source", str(sums_path), *SHORT, "--eval-problems", "4"]
     evaluated(*argv, "--out", str(tmp_path / "run"), "--against", str(tiny_path))
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["comparison"]["gsm8k"]["greedy"]["difference"] == 0
     assert (tmp_path / "run" / "against" / "summary.json").exists()
+    assert capsys.readouterr().out.count("Test problems, ") == 2
+    evaluated("--resume", "--out", str(tmp_path / "run"))
+    assert "Compared with" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -231,6 +234,18 @@ def test_public_problems_through_nano(name, shared_data, tmp_path):
     found = json.loads((tmp_path / "run" / "summary.json").read_text())["tasks"][name]
     assert found["problems"] == 4
     assert len(found["by_difficulty"]) >= 1
+
+
+@pytest.mark.parametrize(("more", "noted"), [([], True), (["--template", "short"], False)])
+def test_settings_of_the_models_run_are_listed_if_there_are_any(more, noted, tmp_path):
+    model = tmp_path / "checkpoints" / "step-000001"
+    make_tiny_model().config.save_pretrained(model)
+    (tmp_path / "config.yaml").write_text("template: short\nstop_text: null\n")
+    (tmp_path / "environment.json").write_text('{"stage": "grpo"}')
+    asked = ["--model", str(model), "--device", "cpu", "--task", "gsm8k", "--source", "bundled", *more]
+    _, notes = resolve_config(load(EvalConfig, asked))
+    assert notes.get("settings", "").endswith(": template short") == noted
+    assert ("settings" in notes) == noted
 
 
 @pytest.mark.parametrize(
