@@ -81,7 +81,8 @@ def model_card(run: Path, config: Section, step: int, steps: int, *, after: Mapp
         parts.append(f"## Figures\n\n{figures}")
         if not judges:
             parts.append(
-                f"Measured on the test problems by the run. To measure again, run in this folder:\n\n{_again(config)}"
+                "Measured on the test problems by the run. To measure again, run in this folder"
+                f"{_with_files(config)}:\n\n{_again(config)}"
             )
     if isinstance(formula := reward.get("formula"), str) and not judges:
         versions = reward.get("versions")
@@ -173,6 +174,13 @@ def _again(config: Section) -> str:
         if value is not None and (name == "task" or value != EvalConfig.model_fields[name].default):
             words += [f"--{name.replace('_', '-')}", str(_public(value))]
     return block(shlex.join(words), "bash")
+
+
+def _with_files(config: Section) -> str:
+    """Returns what to replace in that command, which has no folders of the machine, as the end of a sentence."""
+    given = [value for name in ("source", "test_source") if isinstance(value := getattr(config, name, None), str)]
+    files = [code(_public(value)) for value in dict.fromkeys(given) if _public(value) != value]
+    return f", with the path{'s' * (len(files) > 1)} to {' and '.join(files)}" if files else ""
 
 
 _AGAIN = (

@@ -82,6 +82,7 @@ def test_what_a_card_says(tmp_path):
     for said in (
         "step 150 of 150",
         "| accuracy, greedy | 25.0% (10.0% to 40.0%) | 96.0% (90.0% to 98.0%) |",
+        "run in this folder, with the path to `sums.jsonl`:",
         "r1lite eval --model . --task gsm8k --source sums.jsonl",
         "`math + 0.1*format`",
         "`math` version 3",
