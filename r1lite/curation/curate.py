@@ -19,6 +19,7 @@ from r1lite.curation.near import Comparing, Pairing, num_partitions
 from r1lite.curation.passes import Job, Open, Passes
 from r1lite.curation.scan import DECONTAMINATE, Plan, outcome, verifier_options
 from r1lite.errors import RunError, UserError
+from r1lite.run.ending import resumption
 from r1lite.run.files import read_json, write_json, write_text
 from r1lite.scoring.scorer import describe
 from verifiers.rows import completion_of
@@ -82,7 +83,7 @@ def curate(
     try:
         index = Index(work, plan.steps())
     except sqlite3.Error as error:
-        raise RunError(f"{work}: {error}; fix this, then continue with --resume --out {folder}") from error
+        raise RunError(f"{work}: {error}; fix this, then continue with {resumption(folder)}") from error
     try:
         index.load(len(blocks))
         for choose in _choices(config, plan).values():
@@ -94,7 +95,7 @@ def curate(
         manifest = _manifest(index, plan, config, folder, data, problems, pairs)
     except sqlite3.Error as error:
         raise RunError(
-            f"{work}: {error}. Finished work is kept; fix this, then continue with --resume --out {folder}"
+            f"{work}: {error}. Finished work is kept; fix this, then continue with {resumption(folder)}"
         ) from error
     finally:
         index.close()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from r1lite.doctor import diagnose, read
 from r1lite.doctor.machine import examine
+from r1lite.run.ending import resumption
 from r1lite.run.lock import is_locked
 
 
@@ -43,6 +44,6 @@ def main(argv: Sequence[str]) -> int:
         done = len(record.metrics)
         rest = f" of {planned}" if isinstance(planned, int) and done < planned else ""
         stopped = rest and not is_locked(options.run_dir)
-        go_on = f"; the run has stopped: --resume --out {options.run_dir} continues it" if stopped else ""
+        go_on = f"; the run has stopped: {resumption(options.run_dir)} continues it" if stopped else ""
         print(f"no problems found in {done}{rest} steps{so_far}{go_on}")
     return int(bool(findings))

@@ -16,6 +16,7 @@ from r1lite.launch.local import LocalLauncher
 from r1lite.launch.on_ray import RayLauncher
 from r1lite.launch.slurm import submit, write_script
 from r1lite.launch.supervise import Supervisor
+from r1lite.run.ending import resumption
 from r1lite.run.run_dir import LAUNCH
 from r1lite.run.signals import StopSignal
 from r1lite.training.machine import default_threads
@@ -82,7 +83,7 @@ def _gpus_here() -> int:
 
 
 def _go_on(job: Job) -> str:
-    return f"; continue with: r1lite launch ... -- {job.stage} --resume --out {job.out}" if job.has_begun() else ""
+    return f"; continue with: r1lite launch ... -- {job.stage} {resumption(job.out)}" if job.has_begun() else ""
 
 
 def _say(text: str) -> None:

@@ -5,10 +5,22 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
-from r1lite.errors import Interrupted, RunError
+from r1lite.config.trust import foreign
+from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.run.display import Display
 from r1lite.run.run_dir import RunDir
+from verifiers.yaml_text import read_yaml
+
+
+def resumption(folder: Path) -> str:
+    """Returns the options that resume the run in a folder: with --trust if its settings need that."""
+    trust = ""
+    with contextlib.suppress(OSError, ValueError, UserError):
+        values = read_yaml((folder / "config.yaml").read_bytes())
+        trust = " --trust" if isinstance(values, dict) and foreign(values) else ""
+    return f"--resume --out {folder}{trust}"
 
 
 @contextlib.contextmanager
@@ -26,12 +38,12 @@ def ending(run_dir: RunDir, display: Display, *, speaks: bool = True) -> Iterato
     except (Interrupted, BrokenPipeError, SystemExit):
         display.finish()
         if speaks:
-            print(f"stopped; continue with --resume --out {run_dir.path}", file=sys.stderr)
+            print(f"stopped; continue with {resumption(run_dir.path)}", file=sys.stderr)
         raise
     except OSError as error:
         raise RunError(
             f"{error.filename or run_dir.path}: {error.strerror or error}. Saved checkpoints remain; once this is "
-            f"fixed, continue with --resume --out {run_dir.path}"
+            f"fixed, continue with {resumption(run_dir.path)}"
         ) from error
     finally:
         display.finish()

@@ -11,7 +11,7 @@ from conftest import make_tiny_tokenizer
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.run import checkpoint
 from r1lite.run.display import Display
-from r1lite.run.ending import ending
+from r1lite.run.ending import ending, resumption
 from r1lite.run.files import new_folder, replaced_file, write_json
 from r1lite.run.rollout_rows import rollout_rows
 from r1lite.run.run_dir import RunDir
@@ -205,6 +205,8 @@ def test_whoever_started_a_run_is_told_how_to_go_on(raised, becomes, said, tmp_p
     assert capsys.readouterr().err == said.format(run=run_dir.path)
     with pytest.raises(AssertionError):
         display.progress(1)  # finished
+    (run_dir.path / "config.yaml").write_text("reward: math + 0.1*mine:reward\n")
+    assert resumption(run_dir.path) == f"--resume --out {run_dir.path} --trust"
     if type(raised) is OSError:
         where, why = ("x.json", "No space left") if raised.filename else (run_dir.path, "odd")
         how = f"Saved checkpoints remain; once this is fixed, continue with --resume --out {run_dir.path}"
