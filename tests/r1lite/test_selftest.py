@@ -22,7 +22,7 @@ from r1lite.rollout.weight_files import WeightFiles
 from r1lite.selftest import Options, command
 from r1lite.selftest import engine as engines
 from r1lite.selftest.groups import Group, groups
-from r1lite.selftest.subject import subject
+from r1lite.selftest.subject import TOKENS, subject
 from r1lite.training.machine import choose
 
 OPTIONS = Options(device="cpu", threads=1)
@@ -54,6 +54,14 @@ def test_what_libraries_print_is_no_result(monkeypatch):
 
 def test_a_refusal_is_a_result(monkeypatch):
     assert run("refuses", monkeypatch)[-1] == ("refuses", "failed", "no such model")
+
+
+def test_problems_fit_the_models_context(tiny_path, tmp_path):
+    shutil.copytree(tiny_path, tmp_path / "model")
+    config = tmp_path / "model" / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"max_position_embeddings": 256}))
+    asked = Options(model=str(tmp_path / "model"), template="short", device="cpu", threads=1)
+    assert max(len(prompt.token_ids) for prompt in subject(asked, "--engine", "transformers").prompts) <= 256 - TOKENS
 
 
 def test_the_verdicts_of_this_machine_as_lines_and_json(tmp_path, capsys):
