@@ -9,6 +9,7 @@ import functools
 import statistics
 import time
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -72,7 +73,7 @@ def load_pairs(config: DPOConfig, problems: Problems, test: Sequence[Prompt], mo
 
 def _side(row: Any, name: str) -> Any:
     """Converts a row to an example with the chosen or the rejected completion."""
-    if not isinstance(row, dict) or not isinstance(row.get(name), str | list):
+    if not isinstance(row, dict) or not isinstance(row.get(name), str | list | int | float | Decimal):
         raise RowError(f"no text in the column '{name}': a pair needs chosen, rejected, and prompt or question")
     prompt = row.get("prompt", row.get("question"))
     kept = {key: value for key, value in row.items() if key in ("question", "prefill")}

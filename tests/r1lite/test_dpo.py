@@ -72,7 +72,7 @@ def test_the_loss_is_the_papers_however_it_is_cut(settings):
 
 @pytest.fixture
 def pairs(tmp_path):
-    rows = [{"question": f"what is {n}+1?", "chosen": f"{n + 1}", "rejected": "no idea"} for n in range(24)]
+    rows = [{"question": f"what is {n}+1?", "chosen": n + 1, "rejected": "no idea"} for n in range(24)]
     path = tmp_path / "pairs.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path

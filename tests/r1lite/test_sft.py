@@ -89,6 +89,8 @@ def sums(tmp_path_factory):
         ({"instruction": "a", "input": "", "output": "b"}, "Alpaca", "a", "b"),
         ({"instruction": "a", "input": "c", "output": "b"}, "Alpaca", "a\n\nc", "b"),
         ({"question": "a?", "answer": "#### 4"}, "question/answer", "a?", "#### 4"),
+        ({"question": "a?", "answer": 44}, "question/answer", "a?", "44"),
+        ({"prompt": "a?", "completion": 0.5}, "prompt/completion", "a?", "0.5"),
         ({"question": "a?", "prompt": "User: a?", "completion": "b"}, "prompt/completion", "a?", "b"),
     ],
 )
@@ -118,6 +120,7 @@ def test_conversations_keep_their_turns():
         ({"prompt": "a", "completion": " \n"}, "prompt/completion", "the completion is empty"),
         ({"prompt": "", "completion": "b"}, "prompt/completion", "the prompt is empty"),
         ({"prompt": 1, "completion": "b"}, "prompt/completion", "must be text, got 1"),
+        ({"question": "a", "answer": True}, "question/answer", "must be text or a number, got true"),
         ({"prompt": "a", "completion": "\ud800"}, "prompt/completion", "half a character"),
         ({"messages": []}, "messages", "must be a list of messages"),
         ({"messages": [{"role": "user", "content": "a"}]}, "messages", "must be the assistant's"),

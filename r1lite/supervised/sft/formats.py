@@ -11,7 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
+
+from verifiers.core import GoldError
+from verifiers.golds import gold_text
 
 _ROLES = {
     **{"system": "system", "user": "user", "human": "user", "assistant": "assistant", "gpt": "assistant"},
@@ -91,7 +95,7 @@ def _alpaca(row: Mapping[str, Any], verbatim: bool) -> Example:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise RowError("'history' must hold pairs of question and answer")
         history += [("user", _text(pair[0], "history")), ("assistant", _text(pair[1], "history"))]
-    said = [*_system(row), *history, ("user", asked), ("assistant", _text(row["output"], "output"))]
+    said = [*_system(row), *history, ("user", asked), ("assistant", _answer(row["output"], "output"))]
     return _conversation(said, verbatim)
 
 
@@ -101,15 +105,15 @@ def _prompt_completion(row: Mapping[str, Any], verbatim: bool) -> Example:
         before = _turns(prompt, "prompt") if isinstance(prompt, list) else [("user", _text(prompt, "prompt"))]
         if isinstance(completion, list):
             return _conversation([*before, *_turns(completion, "completion")], verbatim)
-        return _conversation([*before, ("assistant", _text(completion, "completion"))], verbatim)
-    completion, prefill = _text(completion, "completion"), _text(row.get("prefill") or "", "prefill")
+        return _conversation([*before, ("assistant", _answer(completion, "completion"))], verbatim)
+    completion, prefill = _answer(completion, "completion"), _text(row.get("prefill") or "", "prefill")
     if row.get("question") and not verbatim:
         return Example(completion, question=_text(row["question"], "question"), prefill=prefill)
     return Example(completion, prompt=_text(prompt, "prompt"), prefill=prefill)
 
 
 def _question_answer(row: Mapping[str, Any], verbatim: bool) -> Example:
-    return Example(_text(row["answer"], "answer"), question=_text(row["question"], "question"))
+    return Example(_answer(row["answer"], "answer"), question=_text(row["question"], "question"))
 
 
 # Name -> (required columns, reader); the first format whose columns all exist is used.
@@ -166,6 +170,16 @@ def _text(value: Any, column: str) -> str:
     except UnicodeEncodeError:
         raise RowError(f"'{column}' holds half a character (a lone surrogate)") from None
     return value
+
+
+def _answer(value: Any, column: str) -> str:
+    """Returns a completion's text; it may be a number, as the golds of problems may."""
+    if isinstance(value, int | float | Decimal):
+        try:
+            value = gold_text(value, f"'{column}'")
+        except GoldError as error:
+            raise RowError(str(error)) from error
+    return _text(value, column)
 
 
 def _shown(value: Any) -> str:
