@@ -59,9 +59,9 @@ def test_a_refusal_is_a_result(monkeypatch):
 def test_problems_fit_the_models_context(tiny_path, tmp_path):
     shutil.copytree(tiny_path, tmp_path / "model")
     config = tmp_path / "model" / "config.json"
-    config.write_text(json.dumps(json.loads(config.read_text()) | {"max_position_embeddings": 256}))
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"max_position_embeddings": 130}))
     asked = Options(model=str(tmp_path / "model"), template="short", device="cpu", threads=1)
-    assert max(len(prompt.token_ids) for prompt in subject(asked, "--engine", "transformers").prompts) <= 256 - TOKENS
+    assert max(len(prompt.token_ids) for prompt in subject(asked, "--engine", "transformers").prompts) <= 130 - TOKENS
 
 
 def test_the_verdicts_of_this_machine_as_lines_and_json(tmp_path, capsys):
