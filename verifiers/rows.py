@@ -101,7 +101,7 @@ def parsed(line: bytes) -> Any:
     except UnicodeDecodeError as error:
         return RowError(f"not UTF-8 text (byte {error.start} of the line)")
     except json.JSONDecodeError as error:
-        return RowError(f"not JSON: {error.msg} at column {error.colno}")
+        return RowError(f"not JSON: {error.msg.removesuffix(' at')} at column {error.colno}")
     except (ValueError, RecursionError) as error:
         return RowError(f"not JSON: {error}")
 
@@ -112,7 +112,8 @@ def _json_list(path: Path) -> list[Any]:
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8 text (byte {error.start})") from error
     except json.JSONDecodeError as error:
-        raise ValueError(f"{path}:{error.lineno}: not JSON: {error.msg} at column {error.colno}") from error
+        message = error.msg.removesuffix(" at")  # some messages of the library end with it
+        raise ValueError(f"{path}:{error.lineno}: not JSON: {message} at column {error.colno}") from error
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not JSON: {error}") from error
     if not isinstance(found, list):
@@ -222,6 +223,15 @@ def completion_of(row: Mapping[str, Any]) -> str:
     if not isinstance(reply, str):
         raise RowError(f"the completion is {type(reply).__name__}, not text")
     return reply.removeprefix(str(row.get("prefill") or ""))
+
+
+def id_of(row: Any, columns: Columns) -> str:
+    """Returns the id of a row, also of one that can't be scored; "" if there is none."""
+    try:
+        value = _column(row, "id", columns.id) if isinstance(row, Mapping) else None
+        return "" if value is None else _name(value)
+    except RowError:
+        return ""
 
 
 def _name(value: Any) -> str:

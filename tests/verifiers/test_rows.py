@@ -121,6 +121,23 @@ def test_lines_that_are_no_rows(tmp_path):
     ]
 
 
+def test_an_open_text_is_located(tmp_path):
+    (tmp_path / "some.jsonl").write_text('{"a": "b\n')
+    assert [str(row) for _, row in rows(tmp_path / "some.jsonl")] == [
+        "not JSON: Unterminated string starting at column 7"
+    ]
+    (tmp_path / "some.json").write_text('[{"a": "b')
+    with pytest.raises(ValueError, match="starting at column 8"):
+        list(rows(tmp_path / "some.json"))
+
+
+def test_a_row_that_can_not_be_scored_keeps_its_id(tmp_path):
+    (tmp_path / "some.jsonl").write_text('{"id": "e", "prompt": "1+1?"}\n{"id": ["x"]}\n')
+    out = tmp_path / "out.jsonl"
+    assert verifiers_main(["score", str(tmp_path / "some.jsonl"), "--reward", "format", "--out", str(out)]) == 1
+    assert [json.loads(line)["id"] for line in out.read_text().splitlines()] == ["e", ""]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"), [("", True), ("a\x00é😀", True), ("\ud83d\ude00", False), ("a\udc80", False)]
 )

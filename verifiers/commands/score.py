@@ -158,7 +158,7 @@ def score_file(
                 pending.append((number, problem.id, ""))
             except rows.RowError as error:
                 problem, completion = Problem(), _UNREADABLE
-                pending.append((number, "", f"{shown or path}:{number}: {error}"))
+                pending.append((number, rows.id_of(row, columns), f"{shown or path}:{number}: {error}"))
             yield problem, completion
 
     for score in scorer.map(pairs()):
