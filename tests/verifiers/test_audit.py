@@ -14,6 +14,7 @@ from verifiers.__main__ import main
 from verifiers.audit import audit
 from verifiers.audit.cases import near_misses
 from verifiers.audit.growth import exponent
+from verifiers.audit.report import Report
 from verifiers.audit.samples import sample
 from verifiers.testing import answers, assert_passes_audit, hostile_text
 
@@ -27,6 +28,15 @@ PROBLEM = Problem(prompt="What is 700 + 800?", answer="1500")
 @pytest.fixture(autouse=True)
 def _import_from_tests(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[1]))
+
+
+@pytest.mark.quick
+def test_families_without_a_case_are_not_shown_as_passed():
+    report = Report("mine", "", "answer", [])
+    report.family("gold")
+    assert "gold           not tried  0/0" in report.as_text()
+    assert "<td>0/0<td>not tried" in report.as_html()
+    assert json.loads(report.as_json())["families"]["gold"]["score"] is None
 
 
 @pytest.fixture

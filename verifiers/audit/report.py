@@ -13,10 +13,10 @@ from verifiers.audit.growth import Growth
 
 Kind = Literal["answer", "program", "style"]
 KINDS: dict[Kind, str] = {
-    "answer": "a verifier of right answers",
-    "program": "a verifier of programs",
-    "style": "a verifier of style: it compares with no known answer, so its verdicts on wrong answers can't be "
-    "audited, but determinism, growth of time and hostile text are",
+    "answer": "audited as a verifier of right answers",
+    "program": "audited as a verifier of programs",
+    "style": "audited as a verifier of style: it compares with no known answer, so its verdicts on wrong answers "
+    "can't be audited, but determinism, growth of time and hostile text are",
 }
 _SHOWN = 400  # characters of an input
 _KEPT = 100_000
@@ -63,6 +63,11 @@ class FamilyResult:
     def score(self) -> float:
         return self.passed / self.total if self.total else 1.0
 
+    @property
+    def shown(self) -> str:
+        """The score as text."""
+        return f"{self.score:.1%}" if self.total else "not tried"
+
 
 @dataclass(slots=True)
 class Report:
@@ -89,7 +94,10 @@ class Report:
 
     def as_json(self) -> str:
         """Returns the whole report as JSON."""
-        families = {name: {**asdict(family), "score": family.score} for name, family in self.families.items()}
+        families = {
+            name: {**asdict(family), "score": family.score if family.total else None}
+            for name, family in self.families.items()
+        }
         body: dict[str, Any] = {**asdict(self), "families": families, "passed": self.passed}
         return json.dumps(body, ensure_ascii=True, indent=2, allow_nan=False) + "\n"
 
@@ -98,7 +106,7 @@ class Report:
         reads = f", reads {', '.join(self.forms)}" if self.forms else ""
         lines = [f"{self.target} (version {self.version or 'unknown'}), {KINDS[self.kind]}{reads}", ""]
         for name, family in self.families.items():
-            lines.append(f"  {name:<14} {family.score:7.1%}  {family.passed}/{family.total}")
+            lines.append(f"  {name:<14} {family.shown:>9}  {family.passed}/{family.total}")
         if self.cpu_ms is not None:
             lines.append(f"  {'CPU time':<14} {self.cpu_ms:.3f} ms for a short completion (median)")
         lines += [f"  note: {note}" for note in self.notes]
@@ -129,8 +137,7 @@ class Report:
     def as_html(self) -> str:
         """Returns one page without external resources."""
         rows = "".join(
-            f"<tr><td>{html.escape(f.name)}<td>{f.passed}/{f.total}<td>{f.score:.1%}</tr>"
-            for f in self.families.values()
+            f"<tr><td>{html.escape(f.name)}<td>{f.passed}/{f.total}<td>{f.shown}</tr>" for f in self.families.values()
         )
         growth = "".join(
             f"<tr><td>{html.escape(g.fill)}<td>{g.sizes[-1]:,}<td>"
