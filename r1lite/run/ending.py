@@ -10,6 +10,7 @@ from pathlib import Path
 from r1lite.config.trust import foreign
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.run.display import Display
+from r1lite.run.files import read_bytes
 from r1lite.run.run_dir import RunDir
 from verifiers.yaml_text import read_yaml
 
@@ -18,7 +19,7 @@ def resumption(folder: Path) -> str:
     """Returns the options that resume the run in a folder: with --trust if its settings need that."""
     trust = ""
     with contextlib.suppress(OSError, ValueError, UserError):
-        values = read_yaml((folder / "config.yaml").read_bytes())
+        values = read_yaml(read_bytes(folder / "config.yaml"))
         trust = " --trust" if isinstance(values, dict) and foreign(values) else ""
     return f"--resume --out {folder}{trust}"
 
