@@ -97,7 +97,7 @@ def _panel(title: str, names: Sequence[str], runs: Sequence[Run], curves: Sequen
     low, high = min(known), max(known)
     metric = BY_NAME[names[0]]
     if metric.unit == "share":
-        low, high = (0.0 if low < 0.3 else low), (1.0 if high > 0.85 else high)
+        low, high = (min(0.0, low) if low < 0.3 else low), (max(1.0, high) if high > 0.85 else high)
     if high - low < 1e-12:
         low, high = low - (abs(low) * 0.1 or 0.5), high + (abs(high) * 0.1 or 0.5)
     first, last = min(steps), max(max(steps), min(steps) + 1)

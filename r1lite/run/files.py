@@ -18,7 +18,8 @@ from typing import IO, Any
 from r1lite.errors import UserError
 
 _LEVEL = 5  # compression level; a higher level saves 2 % and takes twice the time
-_LARGEST = 1e100  # of a number in a file
+_LARGEST = 1e100  # of a number in a file that is shown
+_DEEPEST = 20  # lists and objects within each other
 TRACKERS = "trackers"  # folder of a run that the libraries of trackers write to
 _PART = ".part"  # suffix of the hidden temporary name
 
@@ -160,12 +161,12 @@ def json_or_empty(path: Path) -> dict[str, Any]:
     return {}
 
 
-def plausible(value: Any) -> Any:
-    """Returns a value of a file with None for each number that is not finite or is implausibly large."""
+def plausible(value: Any, depth: int = _DEEPEST) -> Any:
+    """Returns a value of a file with None for numbers that are not finite or too large, and for deep nesting."""
     if isinstance(value, dict):
-        return {key: plausible(one) for key, one in value.items()}
+        return {key: plausible(one, depth - 1) for key, one in value.items()} if depth else None
     if isinstance(value, list | tuple):
-        return [plausible(one) for one in value]
+        return [plausible(one, depth - 1) for one in value] if depth else None
     return None if isinstance(value, int | float) and not -_LARGEST <= value <= _LARGEST else value
 
 
