@@ -58,7 +58,8 @@ def test_figures(cases, tmp_path, capsys, monkeypatch):
     table = (tmp_path / "b.md").read_text()
     assert table.splitlines()[0] == "|  | `test_bench:generous` | `test_bench:moody` | `math` |"
     assert "| recall, 3 right answers | 0.667 (0.208-0.939) |" in table
-    assert table in capsys.readouterr().out
+    assert table in (shown := capsys.readouterr().out)
+    assert "ship with verifiers" not in shown
 
 
 def test_wilson():
@@ -77,6 +78,12 @@ def test_the_bundled_cases():
     right = sum(case.expected for case in found)
     assert 200 < right < len(found) - 200
     assert not any(case.expected for case in found if case.group == "hacks")
+
+
+def test_bundled_cases_are_said_to_be_our_own(monkeypatch, cases, capsys):
+    monkeypatch.setattr(bench, "bundled", lambda: list(bench.read_cases(cases))[:2])
+    assert main(["bench", "math", "--timeout", "2"]) == 0
+    assert "2 of the 2 cases ship with verifiers; `math` was developed with them" in capsys.readouterr().out
 
 
 def test_a_formula_is_timed():

@@ -43,8 +43,8 @@ def run(options: argparse.Namespace) -> int:
     """Exit code 0: measured; 2: a verifier or a file can't be used."""
     import_from_here()
     cases = [case for path in options.cases for case in bench.read_cases(path)]
-    if options.bundled or (options.bundled is None and not options.cases):
-        cases += bench.bundled()
+    own = bench.bundled() if options.bundled or (options.bundled is None and not options.cases) else []
+    cases += own
     if not cases:
         files = ", ".join(map(str, options.cases))
         raise ValueError(
@@ -57,6 +57,8 @@ def run(options: argparse.Namespace) -> int:
     figures = [bench.measure(target, cases, timeout_s=options.timeout) for target in targets]
     table = bench.as_markdown(figures, cases)
     print(table)
+    if own:
+        print(f"\n{len(own)} of the {len(cases)} cases ship with verifiers; `math` was developed with them")
     for one in figures:
         if one.unscored:
             reason = one.reason.removeprefix("VerifierError: ")
