@@ -24,10 +24,14 @@ def load_problems(task: Task, config: ProblemsConfig, scorer: Scorer) -> Problem
     With --bad-problems drop, problems that can't be used are left out, and `dropped` lists them.
     """
     assert config.source is not None
+    source = Source(config.source, config.test_source, config.test_split, config.bad_problems)
     try:
-        problems = load(task, Source(config.source, config.test_source, config.test_split, config.bad_problems))
+        problems = load(task, source)
     except BadRowsError as error:
-        raise UserError(f"{error}{_hint(config)}") from error
+        try:
+            problems = load(task, replace(source, bad="drop"))  # to list these rows with all others, below
+        except UserError:
+            raise UserError(f"{error}{_hint(config)}") from error
     if isinstance(config, RLConfig) and not problems.train and problems.test:
         raise UserError(
             f"--task {task.name} only has test problems: train on another task, and measure with r1lite eval"
@@ -55,30 +59,30 @@ def load_problems(task: Task, config: ProblemsConfig, scorer: Scorer) -> Problem
             return str(error)
         return None
 
-    return _without_bad(problems, config, why_bad, "can't be checked")
+    return _without_bad(problems, config, why_bad)
 
 
-def _without_bad(
-    problems: Problems, config: ProblemsConfig, why_bad: Callable[[Problem], str | None], what: str
-) -> Problems:
+def _without_bad(problems: Problems, config: ProblemsConfig, why_bad: Callable[[Problem], str | None]) -> Problems:
     """Returns the problems for which `why_bad` returns None.
 
     Raises:
-        UserError: without --bad-problems drop, some are bad; the message says how many and `what` they are. With it,
-            none is left to train on or to test.
+        UserError: without --bad-problems drop, some are bad or were dropped when they were loaded; the message lists
+            them. With it, none is left to train on or to test.
     """
     checked = problems.test if isinstance(config, EvalConfig) else [*problems.train, *problems.test]
     bad = {
         id(problem): problems.location(problem) + why for problem in checked if (why := why_bad(problem)) is not None
     }
-    if not bad:
+    every = [*problems.dropped, *bad.values()]
+    if not bad and (config.bad_problems == "drop" or not every):
         return problems
     train, test = ([one for one in part if id(one) not in bad] for part in (problems.train, problems.test))
     if config.bad_problems == "error" or not test or (problems.train and not train):
         raise UserError(
-            f"--source {config.source}: {len(bad):,} problems {what}:\n{listing(list(bad.values()))}{_hint(config)}"
+            f"--source {config.source}: {len(every):,} problem{'s' * (len(every) > 1)} can't be used:\n"
+            f"{listing(every)}{_hint(config)}"
         )
-    return replace(problems, train=train, test=test, dropped=(*problems.dropped, *bad.values()))
+    return replace(problems, train=train, test=test, dropped=tuple(every))
 
 
 def _hint(config: ProblemsConfig) -> str:
@@ -104,7 +108,7 @@ def without_long(problems: Problems, config: ProblemsConfig, model: Any, tokeniz
             f"the prompt of problem '{problem.name}' has {tokens} tokens, more than {room}" if tokens > room else None
         )
 
-    return _without_bad(problems, config, why_bad, "have prompts that are too long")
+    return _without_bad(problems, config, why_bad)
 
 
 def try_scorer(task: Task, config: ProblemsConfig, scorer: Scorer, problems: Problems) -> list[str]:

@@ -192,7 +192,7 @@ def test_a_gold_that_cannot_be_checked_is_named(tiny_path, tmp_path, capsys):
     argv = ["grpo", "--model", str(tiny_path), "--source", str(tmp_path), "--out", str(tmp_path / "run")]
     assert main([*argv, "--template", "short", "--max-completion-tokens", "12"]) == 2
     shown = capsys.readouterr().err
-    assert "2 problems can't be checked" in shown
+    assert "2 problems can't be used" in shown
     assert "train-0" in shown
 
 
