@@ -155,7 +155,9 @@ def find(name: str) -> Task:
     try:
         module = importlib.import_module(module_name)
     except Exception as error:  # importing a user's module can raise anything
-        raise UserError(f"--task {name}: {type(error).__name__}: {error}{raised_in(error)}") from error
+        dotted = module_name.removesuffix(".py").replace("/", ".")
+        hint = f"; write the module without its suffix: {dotted}:{attribute}" if module_name.endswith(".py") else ""
+        raise UserError(f"--task {name}: {type(error).__name__}: {error}{raised_in(error)}{hint}") from error
     try:
         task = functools.reduce(getattr, attribute.split("."), module)
     except AttributeError as error:

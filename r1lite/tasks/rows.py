@@ -116,15 +116,22 @@ def _check_value(row: dict[str, Any], column: str, *, is_list: bool) -> None:
     gold_text(value, f"'{column}'")  # rejects missing values too
 
 
-def hub_rows(dataset: str, name: str | None, split: str, revision: str | None = None) -> list[dict[str, Any]]:
-    """A split of a data set on the Hugging Face Hub, or in its local cache. Raises UserError."""
+def hub_rows(
+    dataset: str, name: str | None, split: str, revision: str | None = None, *, is_bundled: bool = False
+) -> list[dict[str, Any]]:
+    """A split of a data set on the Hugging Face Hub, or in its local cache. Raises UserError.
+
+    Args:
+        is_bundled: the task also has bundled problems, which the error then names as a way out.
+    """
     try:
         return list(load_rows(dataset if revision is None else f"{dataset}@{revision}", name, split_name=split))
     except Exception as error:  # the library passes on any exception of its transport
         raise UserError(
             f"can't load {dataset} from the Hugging Face Hub: {type(error).__name__}: "
             f"{(str(error).splitlines() or [''])[0]}\n"
-            "Without the Hub, use a file with the same columns (--source FILE), or --source bundled if the task has it."
+            "Without the Hub, use a file with the same columns (--source FILE)"
+            + (" or --source bundled." if is_bundled else ".")
         ) from error
 
 

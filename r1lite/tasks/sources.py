@@ -92,7 +92,9 @@ class Rows:
         for name, splits in self.hub.items():
             for place in splits:
                 where = f"{place.dataset}{f' ({place.config})' if place.config else ''}, {place.split}"
-                rows = list(enumerate(hub_rows(place.dataset, place.config, place.split, revision), 1))
+                is_bundled = self.bundled is not None
+                loaded = hub_rows(place.dataset, place.config, place.split, revision, is_bundled=is_bundled)
+                rows = list(enumerate(loaded, 1))
                 usable = checked_rows(where, rows, self.columns, self.lists, reading.dropped)
                 parts[name] += self._made(usable, name, where, reading)
         names = sorted({place.dataset for splits in self.hub.values() for place in splits})
@@ -145,8 +147,9 @@ class Rows:
         train = [problem for problem in every if not held_out(problem.prompt)]
         if not test or not train:
             different = len({problem.prompt for problem in every})
+            problems = "problems are" if different > 1 else "problem is"
             raise UserError(
-                f"--source {path}: {different} different problems are too few to hold 10 % out for the test; "
+                f"--source {path}: {different} different {problems} too few to hold 10 % out for the test; "
                 "set --test-source"
             )
         return Problems(train, test, f"{path}, {len(test)} of its problems held out for the test (chosen by a hash)")
@@ -213,8 +216,8 @@ class Generated:
             seen = seen + 1 if problem.prompt in found else 0
             if seen == _REPEATS:
                 raise UserError(
-                    f"--task {self.name} makes only {len(found):,} different problems to {split} on instead of "
-                    f"{size:,}: request fewer in the task's definition, or draw from wider ranges"
+                    f"--task {self.name} makes only {len(found):,} different problem{'s' * (len(found) > 1)} to "
+                    f"{split} on instead of {size:,}: request fewer in the task's definition, or draw from wider ranges"
                 )
             found.setdefault(problem.prompt, problem)
             number += 1

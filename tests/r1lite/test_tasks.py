@@ -63,7 +63,7 @@ def test_train_finds_its_test(tmp_path):
         ([{"question": "", "answer": "1"}], "a.jsonl:1: 'question' is empty"),
         ([], "contains no problems"),
         (["[" * 100_000], "a.jsonl:1: not JSON"),
-        ([GOOD], "1 different problems are too few"),
+        ([GOOD], "1 different problem is too few"),
     ],
 )
 def test_bad_files(tmp_path, rows, message):
@@ -96,8 +96,10 @@ def test_files_that_cannot_be_read(tmp_path):
 
 def test_the_hub_that_cannot_be_reached_is_an_error_when_chosen():
     assert not hub_reachable()
-    with pytest.raises(UserError, match="can't load openai/gsm8k"):
+    with pytest.raises(UserError, match=r"can't load openai/gsm8k(.|\n)* or --source bundled\.$"):
         load(Source("hub"))
+    with pytest.raises(UserError, match=r"can't load (.|\n)*\(--source FILE\)\.$"):
+        find("svamp").load(Source("hub"))
 
 
 def test_bundled_problems():
@@ -118,6 +120,7 @@ def test_finding_tasks():
     for name, message in (
         ("gsm8", "did you mean 'gsm8k'"),
         ("no.such:TASK", "No module named"),
+        ("sub/my_tasks.py:TASK", "write the module without its suffix: sub.my_tasks:TASK"),
         ("json:loads", "not an r1lite"),
     ):
         with pytest.raises(UserError, match=message):

@@ -95,7 +95,7 @@ def test_a_slip_changes_one_number():
         (
             lambda rng: Worked("always the same?", "1", "1"),
             4,
-            "makes only 1 different problems to train on instead of 4",
+            "makes only 1 different problem to train on instead of 4",
         ),
         (
             lambda rng: Worked(f"{rng.randint(0, 99)}?", "1", "1"),
