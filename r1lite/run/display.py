@@ -18,6 +18,7 @@ from rich.text import Text
 from r1lite.run.console import make_console
 from r1lite.run.metrics import BY_NAME, RIGHT, columns
 from r1lite.run.progress import REPORTER
+from verifiers.registry import VERIFIERS
 from verifiers.terminal import one_line
 
 _PLAIN_EVERY_S = 10.0  # between plain lines, unless --verbose
@@ -236,9 +237,9 @@ def _told(metrics: Mapping[str, Any]) -> list[str]:
     if metrics.get("unscored"):
         said.append(f"unscored {metrics['unscored']:.1%}")
     counted: Mapping[str, Mapping[str, int]] = metrics.get("reasons") or {}
-    reasons = next(iter(counted.values()), {})
-    wrong = {reason: count for reason, count in reasons.items() if reason not in RIGHT}
-    if wrong:
+    names = sorted(counted, key=lambda name: name not in VERIFIERS)  # the meaning of other verifiers' words is unknown
+    every = [{reason: n for reason, n in counted[name].items() if reason not in RIGHT} for name in names]
+    if wrong := next(filter(None, every), None):
         most = sorted(wrong.items(), key=lambda item: -item[1])[:3]
         said.append("wrong: " + ", ".join(f"{reason} {count}" for reason, count in most))
     return said

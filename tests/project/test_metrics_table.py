@@ -78,6 +78,14 @@ def test_accuracy_of_pairs_is_their_order(capsys):
     assert "accuracy: pairs in the right order; margin: chosen minus rejected" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("theirs", [{"ok": 8}, {"cheap": 8}])
+def test_reasons_of_our_verifier_are_shown_wherever_it_is_in_the_formula(theirs, capsys):
+    display = Display()
+    display.start("training", 1)
+    display.step(1, 1, line(1, reasons={"mine:reward": theirs, "math": {"equal": 3, "different": 5}}))
+    assert capsys.readouterr().out.endswith("wrong: different 5\n")
+
+
 def test_what_a_reason_says_can_not_steer_the_terminal(capsys):
     display = Display()
     display.start("training", 1)
