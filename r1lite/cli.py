@@ -127,10 +127,13 @@ def _ran(name: str, *rest: str) -> int:
         if error.name in ("torch", "transformers", "datasets", "safetensors", "numpy"):
             return _fail(f"r1lite {name} needs {error.name}: in r1lite's repository, pip install '.[train]'", 2)
         raise
+    except (ImportError, MemoryError) as error:
+        if isinstance(error, ImportError) and "failed to map segment" not in str(error):  # of a library into memory
+            raise
+        return _fail(f"{name}: this machine, or its limit (ulimit -v), has too little memory", 1)
     except RunError as error:
         return _fail(str(error), 1)
     except BrokenPipeError:  # for example `| head` after enough lines
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise Python prints another error at exit
         return (
             0
             if name in PLAIN or not {*_HELP, "--version"}.isdisjoint((name, *rest))

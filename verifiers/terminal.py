@@ -43,24 +43,60 @@ class _Visible:
         return getattr(self.raw, name)
 
 
+class _Named:
+    """A text stream that puts its name into an OSError, and drops what is written later: Python would otherwise try to
+    write the rest at exit, and print another error."""
+
+    def __init__(self, stream: Any, name: str) -> None:
+        self._stream, self._name = stream, name
+
+    def write(self, text: str) -> int:
+        with self._named_errors():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with self._named_errors():
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    @contextlib.contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            error.filename = self._name
+            with contextlib.suppress(OSError), open(os.devnull, "w") as null:
+                os.dup2(null.fileno(), self._stream.fileno())
+            raise
+
+
 def guarded() -> AbstractContextManager[None]:
-    """Context in which all printed text is made visible first; `raw` bypasses it. What was closed is discarded."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the caller (`>&-`)
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # until the process ends
-    return _streams(_Visible(raw(sys.stdout)), _Visible(raw(sys.stderr)))
+    """Context in which all printed text is made visible first; `raw` bypasses it. Streams that are closed (`>&-`) are
+    opened: a file opened later would get their descriptor, and with it what a library prints."""
+    for name in ("stdin", "stdout", "stderr"):  # in the order of their descriptors: `open` uses the lowest free one
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115  # until the exit
+    out, err = _Named(raw(sys.stdout), "standard output"), _Named(raw(sys.stderr), "standard error")
+    return _streams(_Visible(out), _Visible(err))
 
 
 @contextlib.contextmanager
 def unbroken() -> Iterator[None]:
-    """Context in which a reader of standard output may go away (`| head`): later output is dropped without an error."""
+    """Context at whose end output is written. The reader of standard output may go away (`| head`): later output is
+    dropped without an error. Raises SystemExit if it can't be written for another reason, such as a full disk."""
     try:
         try:
             yield
         finally:
             sys.stdout.flush()  # here, because Python would print an error if this failed at exit
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), raw(sys.stdout).fileno())
+        pass
+    except OSError as error:
+        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
+        raise SystemExit(1) from error
 
 
 def unguarded() -> AbstractContextManager[None]:

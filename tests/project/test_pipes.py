@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from r1lite.cli import COMMANDS, PLAIN
+from r1lite.cli import COMMANDS, PLAIN, main
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -72,17 +72,37 @@ def test_every_command_has_help_that_can_be_cut_short(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux's device that is always full")
-@pytest.mark.parametrize("words", ["--help", "--version", "tasks"])
-def test_output_to_a_full_disk_is_one_line(words):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", ["r1lite --version", "r1lite grpo --help", "verifiers math --gold 4 --answer 4"])
+def test_output_to_a_full_disk_is_one_line(words, unbuffered):
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "w") as full:
-        done = subprocess.run([sys.executable, "-m", "r1lite", words], stdout=full, stderr=subprocess.PIPE, cwd=ROOT)
-    assert done.returncode == 1
-    assert done.stderr.decode().splitlines() == [f"error: {words}: No space left on device"]
+        done = subprocess.run(
+            [sys.executable, "-m", *words.split()], stdout=full, stderr=subprocess.PIPE, cwd=ROOT, env=environment
+        )
+    assert done.returncode in (1, 2)
+    assert done.stderr.decode().splitlines() == ["error: standard output: No space left on device"]
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
-@pytest.mark.parametrize("words", ["r1lite tasks", "verifiers --help"])
-def test_output_that_the_caller_closed_is_discarded(words, closed):
-    command = f'"{sys.executable}" -m {words} {closed}'
-    done = subprocess.run(["sh", "-c", command], capture_output=True, cwd=ROOT)
-    assert (done.returncode, done.stderr) == (0, b"")
+@pytest.mark.parametrize(("words", "code"), [("r1lite grpo --help", 0), ("verifiers math --gold 4", 1)])
+def test_closed_streams_are_no_error(words, code):
+    done = subprocess.run(f"{sys.executable} -m {words} <&- >&-", shell=True, stderr=subprocess.PIPE, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (code, b"")
+
+
+def test_closed_streams_are_the_null_device():
+    """A file that is opened later would otherwise be standard output."""
+    code = "import os, sys; from r1lite.cli import main; main(['--version']); sys.exit(os.open('.', os.O_RDONLY) < 3)"
+    assert subprocess.run(f'{sys.executable} -c "{code}" <&- >&- 2>&-', shell=True, cwd=ROOT).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), ImportError("libtorch_cpu.so: failed to map segment from shared object")]
+)
+def test_too_little_memory_to_start_is_one_line(error, monkeypatch, capsys):
+    def check(config):
+        raise error
+
+    monkeypatch.setattr("r1lite.training.early.check_early", check)
+    assert main(["grpo"]) == 1
+    assert capsys.readouterr().err == "error: grpo: this machine, or its limit (ulimit -v), has too little memory\n"
