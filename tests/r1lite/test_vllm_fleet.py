@@ -120,7 +120,7 @@ PROMPTS, SEEDS = [[5, 6]] * 8, [[10 * p, 10 * p + 1] for p in range(8)]
 
 
 def sample(engine):
-    return engine.generate(PROMPTS, SEEDS, Sampling(1.0, 4))
+    return engine.generate(PROMPTS, SEEDS, Sampling(1.0, 2))
 
 
 def expected(version):
@@ -257,8 +257,16 @@ def choice(**changes):
         ("v1/completions", {"choices": [choice(token_ids="ab")] * 2}, "without token ids and log-prob"),
         ("v1/completions", {"choices": [choice(token_ids=[1.5, 2])] * 2}, "without token ids and log-prob"),
         ("v1/completions", {"choices": [choice(logprobs={"token_logprobs": [None, 1]})] * 2}, "without token ids"),
-        ("v1/completions", {"choices": [choice(token_ids=[3, 48])] * 2}, "token 48, which the model does not have"),
-        ("v1/completions", {"choices": [choice(token_ids=[3, -1])] * 2}, "token -1, which the model does not have"),
+        (
+            "v1/completions",
+            {"choices": [choice(token_ids=[3, 48]), choice(index=1)]},
+            "token 48, which the model does not have",
+        ),
+        (
+            "v1/completions",
+            {"choices": [choice(token_ids=[3, -1]), choice(index=1)]},
+            "token -1, which the model does not have",
+        ),
         ("v1/completions", {"choices": [choice()]}, "with 1 completions of 2"),
         *(("weight_info", said, "does not say which weights it holds") for said in GARBAGE),
         ("reset_prefix_cache", {"success": False}, "did not empty its prefix cache"),
@@ -351,7 +359,7 @@ def test_nothing_is_sampled_before_there_are_weights(fakes, engine_of):
 def test_closing_ends_a_stream(delay, fakes, engine_of):
     engine = engine_of(fakes(delay=delay))
     engine.load_weights(WEIGHTS.items(), version=1)
-    stream = engine.stream(PROMPTS, SEEDS, Sampling(1.0, 4))
+    stream = engine.stream(PROMPTS, SEEDS, Sampling(1.0, 2))
     next(stream)
     time.sleep(0.3 - delay)
     engine.close()
