@@ -179,7 +179,7 @@ def _numbers(values: dict[str, Any], depth: int = 3) -> dict[str, Any]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and -_LARGEST <= value <= _LARGEST
+    return isinstance(value, int | float) and not isinstance(value, bool) and -_LARGEST <= value <= _LARGEST
 
 
 def _at(line: dict[str, Any], key: str) -> float | None:

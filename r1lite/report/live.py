@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import http.server
+import os
 import sys
 import threading
 import time
@@ -35,7 +36,7 @@ class Pages:
                 seen = _state(self._places)
                 if self._report is None or seen != self._seen:
                     self._report, self._seen = Report(self._places, self._options, live=True), seen
-                    self._report.head["tag"] = f'"{hashlib.sha256(seen.encode()).hexdigest()[:16]}"'
+                    self._report.head["tag"] = f'"{hashlib.sha256(os.fsencode(seen)).hexdigest()[:16]}"'
                 self._made_at = time.monotonic()
             return self._report
 

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from r1lite.run.files import plausible
 from r1lite.run.metrics import BY_NAME, METRICS
 
 _POINTS = 4000  # maximum per curve; a longer run is shown by means over equal intervals of steps
@@ -58,7 +59,8 @@ def _mean(values: Sequence[Any]) -> float | None:
 
 def _speed(part: Sequence[dict[str, Any]]) -> float | None:
     seconds = sum(line.get("step_s") or 0.0 for line in part)
-    return _short(sum(line.get("tokens") or 0 for line in part) / seconds) if seconds else None
+    speed = plausible(sum(line.get("tokens") or 0 for line in part) / seconds) if seconds else None
+    return None if speed is None else _short(speed)
 
 
 def _running(values: Sequence[float]) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,7 +101,7 @@ def _evaluation(run: Run, budget: int) -> RunParts:
     other = run.path / "against"
     asked = run.record.config.get("against")
     if not (other / "problems.jsonl").exists() and isinstance(asked, str):
-        given = Path(asked).expanduser()
+        given = Path(os.path.expanduser(asked))  # which leaves the home of an unknown user as it is
         other = given if given.is_dir() else run.path.parent / given.name
     against = other / "problems.jsonl"
     chunk, table = rollouts.evaluation_chunk(path, 0, "problems", budget, against if against.exists() else None)
@@ -177,5 +178,5 @@ def _inputs(settings: Mapping[str, Any], folder: Path) -> list[str]:
             if key in ("model", "teacher"):
                 found.append(Path(value).name)
             continue
-        found.append(inside.parts[0])
+        found += inside.parts[:1]
     return list(dict.fromkeys(found))

@@ -76,6 +76,6 @@ def vocabulary_of(run: Path, model: str | None) -> Vocabulary | None:
     for place in places:
         try:
             return Vocabulary(json.loads((place / "tokenizer.json").read_text(encoding="utf-8")))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
             continue
     return None

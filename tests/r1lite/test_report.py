@@ -183,6 +183,7 @@ def test_a_folder_whose_name_is_a_mark_of_the_page_or_no_text(tmp_path):
     other = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
     shutil.copytree(run, other)
     assert "udcff" in write_report([other], tmp_path / "page.html").read_text()
+    make_server([other], 0, Options()).server_close()
 
 
 def test_the_size_is_kept(tmp_path):
