@@ -17,6 +17,7 @@ from verifiers.extract.quantities import quantities
 from verifiers.extract.remark_words import DOUBTS, OFFER, WOULD
 from verifiers.extract.retractions import retracted
 from verifiers.extract.spans import Extraction, Span
+from verifiers.extract.stated_sentence import values_of_question
 from verifiers.extract.statement_words import FRAMES, SO
 from verifiers.extract.statements import stated
 from verifiers.extract.turns import CORRECTION
@@ -38,7 +39,7 @@ def concluded(text: str, start: int, prompt: str) -> tuple[Extraction, str] | No
     low = max(start, end - _LOOK)
     sentences = all_sentences(text, low, end)
     language = language_of(f"{prompt[-400:]} {text[-400:]}")
-    if len(sentences) < 2 or language not in _JUDGED or _ANOTHER_TASK.search(text):
+    if len(sentences) < 2 or language not in _JUDGED or _ANOTHER_TASK.search(text, low):
         return None
     wanted = stems(asked_of(prompt[-2000:]).sentence)
     for at in range(len(sentences) - 2, max(-1, len(sentences) - 2 - _MOST), -1):
@@ -55,7 +56,7 @@ def concluded(text: str, start: int, prompt: str) -> tuple[Extraction, str] | No
             return None
         if denied_after(text, found.span[1], end) or retracted(text, found.span[1], end) is not None:
             return None
-        if any(anchor.end > stop for anchor in anchors(text, start)):
+        if any(anchor.end > stop for anchor in anchors(text, low)):
             return None
         last = stated(text, start, end, prompt)
         if last is not None and last.span is not None and last.span[0] >= stop:
@@ -75,7 +76,8 @@ def _objects(text: str, sentence: Span) -> bool:
 def _bring_no_number(text: str, sentences: list[Span], prompt: str, language: str) -> bool:
     """Returns whether the first sentence has one new value and the others none outside equations and conditions."""
     (low, stop), *others = sentences
-    known = {item.key for item in (*quantities(text, 0, low, language), *quantities(prompt, 0, len(prompt), language))}
+    given = (*quantities(text, max(0, low - _LOOK), low, language), *values_of_question(prompt[-2000:], language))
+    known = {item.key for item in given}
     own = {item.key for item in quantities(text, low, stop, language) if not item.article}
     if len(own - known) > 1:
         return False  # "So it is 4/25 in one case and 2/15 in the other. Hard to say which of them is asked for."
