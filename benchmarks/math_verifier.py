@@ -12,6 +12,7 @@ skipped.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 import resource
@@ -184,6 +185,8 @@ ATTACKS = (
     r"\boxed{" + ",".join(f"x+{i}" for i in range(127)) + "}",
     r"\boxed{\sin(9^{9^9})}", r"\boxed{(1+\sqrt{2})^{1000000}}", r"\boxed{" + r"\binom{2000}{1000}+" * 150 + "1}",
     r"\boxed{" + r"\sqrt{2}" * 350 + "}", r"\boxed{1e999999}", r"\boxed{" + "x!" * 500 + "}",
+    "We have 7 apples and 8 pears. " * 30_000 + "So there are 66 left. If the order mattered, it would be 132. I see.",
+    "所以方程是 (2, -3)，" * 70_000, "Indeed, 1 + 1 = 2. " * 50_000, r"\frac{1}{2}" * 80_000 + ", or about 0.5",
 )  # fmt: skip
 
 
@@ -195,9 +198,9 @@ def worst() -> tuple[float, float]:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     most = 0.0
     for gold in ("7", "x^2", r"\{1,2\}", "(0,1)", "Monday"):
-        for text in ATTACKS:
+        for text, question in itertools.product(ATTACKS, ("", "How many handshakes take place? 求方程。")):
             start = time.process_time()
-            judge(gold, text, "")
+            judge(gold, text, question)
             most = max(most, time.process_time() - start)
     return 1e3 * most, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
 
@@ -239,7 +242,7 @@ def main() -> None:
         for line in bad:
             print(f"    bad gold: {line}")
     figures["worst"] = dict(zip(("ms", "extra_mib"), worst(), strict=True))
-    print(f"worst of {5 * len(ATTACKS)} costly texts (ours): {figures['worst']['ms']:.1f} ms CPU, "
+    print(f"worst of {10 * len(ATTACKS)} costly texts (ours): {figures['worst']['ms']:.1f} ms CPU, "
           f"{figures['worst']['extra_mib']:.1f} MiB extra")  # fmt: skip
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
