@@ -17,7 +17,6 @@ from r1lite.run.records import read_records
 from verifiers.yaml_text import read_yaml
 
 _WINDOW = 10  # steps, at most; a quarter of a short run
-_LARGEST = 1e100  # larger numbers are ignored as implausible
 _NUMBERS = ("group_size", "prompts_per_step", "kl_coef", "kl_target", "eval_problems", "max_completion_tokens")
 _SURE = 3.0  # standard errors
 _KNOWN = {*BY_NAME, *OTHER_KEYS}
@@ -179,7 +178,7 @@ def _numbers(values: dict[str, Any], depth: int = 3) -> dict[str, Any]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and -_LARGEST <= value <= _LARGEST
+    return isinstance(value, int | float) and not isinstance(value, bool) and plausible(value) is not None
 
 
 def _at(line: dict[str, Any], key: str) -> float | None:

@@ -37,7 +37,9 @@ def load_shape(name: object) -> Any:
     place = pinned(name)
     # With peft installed, the library would add the adapter by itself; its file can hold patterns that take for ever.
     if find_adapter_config_file(place["pretrained_model_name_or_path"], revision=place.get("revision")) is not None:
-        raise UserError("it has an adapter of peft (adapter_config.json): merge it into the weights (merge_and_unload)")
+        raise UserError(
+            f"{name} has an adapter of peft (adapter_config.json): merge it into the weights first (merge_and_unload)"
+        )
     found = AutoConfig.from_pretrained(**pinned(name))
     found._attn_implementation = found._experts_implementation = None
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -58,14 +59,20 @@ def _folder(model: str) -> Path:
 
 
 def _digest(folder: Path, patterns: Iterable[str]) -> str | None:
-    digest = hashlib.sha256()
     files = sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()})
-    for path in files:
+    seen = tuple((path, (stat := path.stat()).st_size, stat.st_mtime_ns) for path in files)
+    return _digest_of(seen) if files else None
+
+
+@functools.lru_cache  # a stage may also name its model's digest in what it makes
+def _digest_of(files: tuple[tuple[Path, int, int], ...]) -> str:
+    """Returns the digest of files, given with their size and time of change."""
+    digest = hashlib.sha256()
+    for path, _, _ in files:
         digest.update(path.name.encode())
         with path.open("rb") as file:
-            while piece := file.read(1 << 20):
-                digest.update(piece)
-    return f"sha256:{digest.hexdigest()}" if files else None
+            hashlib.file_digest(file, lambda: digest)
+    return f"sha256:{digest.hexdigest()}"
 
 
 def _hub_commit(model: str) -> str | None:

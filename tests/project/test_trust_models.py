@@ -2,6 +2,7 @@
 
 import ast
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -101,3 +102,13 @@ def test_a_data_set_s_revision_reaches_the_library(monkeypatch):
     find("gsm8k").load(Source("hub@v2"))
     assert {more["revision"] for *_, more in asked} == {"v2"}
     assert hub.commits() == [{"kind": "dataset", "id": "openai/gsm8k", "revision": "v2", "commit": COMMIT}]
+
+
+def test_a_folder_with_an_adapter_of_peft_is_refused(tmp_path, tiny_path, sums_path, capsys):
+    """With peft installed, transformers would add the adapter by itself, and match its patterns without a limit."""
+    model = Path(shutil.copytree(tiny_path, tmp_path / "model"))
+    (model / "adapter_config.json").write_text('{"peft_type": "LORA", "target_modules": "(([a-z._0-9]+)+)+$!"}')
+    for command in (["eval"], ["grpo", "--template", "short"], ["grpo", "--estimate"]):
+        words = [*command, "--model", str(model), "--source", str(sums_path), "--out", str(tmp_path / "out")]
+        assert main(words) == 2
+        assert f"{model} has an adapter of peft" in capsys.readouterr().err
