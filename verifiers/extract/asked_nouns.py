@@ -30,6 +30,7 @@ _IS = lazy_pattern(
     r"|равны|составляет|это|—|–|:)\s"
     rf"{_ADVERB}(?:(?:the numbers|die zahlen|les nombres|los números|os números|i numeri|числа|liczby|numerele)\s)?",
 )
+_SLAVIC = lazy_pattern("[ąćęłńśźżА-я]")
 _IS_SLAVIC = lazy_pattern(  # "równanie prostej ma postać y = x", "уравнение прямой имеет вид y = x"
     r"(?<![^\W\d_])(?P<noun>[^\W\d_]{3,})(?:\s[^\W\d_]+){0,2}?\s(?:ma postać|przyjmuje postać|to|jest równ[aey]|wynosi"
     r"|jest(?: zatem| więc)?|(?:znajduje się|leży) w(?: punkcie)?|имеет вид|принимает вид|находится в(?: точке)?"
@@ -101,7 +102,8 @@ def _after_verb(part: str, wanted: Asked) -> int | None:
     """Returns where the value begins in "the NOUN is VALUE" or "it has the NOUN VALUE", or None."""
     asked = _ANSWERS | {word[:5].lower() for word in _WORDS.findall(wanted.sentence) if len(word) > 2}
     found = None
-    for match in (*_HAS.finditer(part), *_VERB_FIRST.finditer(part), *_IS_SLAVIC.finditer(part), *_IS.finditer(part)):
+    slavic = _IS_SLAVIC.finditer(part) if _SLAVIC.search(part + wanted.sentence) else ()  # the English "to" is no verb
+    for match in (*_HAS.finditer(part), *_VERB_FIRST.finditer(part), *slavic, *_IS.finditer(part)):
         if match["noun"][:5].lower() in asked and not _NOT_ITS_OWN.search(part[: match.start()]):
             found = match
     return found.end() if found is not None else None
