@@ -30,3 +30,8 @@ def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """As `re.compile`, but an invalid pattern raises `re.error` when it is first used, and `re.sub` and the other
     functions of `re` don't take the result: call its methods."""
     return cast("re.Pattern[str]", _Lazy(pattern, flags))
+
+
+def any_case(pattern: str) -> re.Pattern[str]:
+    """As `lazy_pattern`, for a pattern whose letters match in upper and lower case."""
+    return lazy_pattern(pattern, re.IGNORECASE)

@@ -26,7 +26,7 @@ from verifiers.extract.statements import begins_with_so, stated, voided_after, w
 from verifiers.extract.turns import CONCLUSION, CORRECTION
 from verifiers.extract.unannounced import closing_expression, unannounced
 from verifiers.extract.words import VALUE, WORD
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 __all__ = [
     "Extraction",
@@ -45,15 +45,14 @@ __all__ = [
     "turned",
 ]
 
-_ANSWER = lazy_pattern(r"<(/?)answer>", re.IGNORECASE)
+_ANSWER = any_case(r"<(/?)answer>")
 _HASHES = lazy_pattern(r"####[ \t]*+(?:\n\s*+(?=[^\n]++\s*+\Z))?([^\n]*)")  # the answer may be the next, last line
 _SENTENCE = lazy_pattern(rf"({VALUE})\.\s+(?=[^\W\d])")
-_HEADING = lazy_pattern(  # "#### Step 4", with text below it
+_HEADING = any_case(  # "#### Step 4", with text below it
     r"[*_\s]*(?:step|part|case|(?:the )?(?:final )?(?:answer|result|solution)|conclusion|verification|check|explanation"
     r"|summary|schritt|fall|antwort|lösung|ergebnis|étape|réponse|conclusion|paso|respuesta|etapa|resposta|passo"
     r"|risposta"
-    r"|шаг|ответ|步骤|答案)(?:\s\d{1,2})?[*_\s:：]*",
-    re.IGNORECASE,
+    r"|шаг|ответ|步骤|答案)(?:\s\d{1,2})?[*_\s:：]*"
 )
 # A short sentence that states a value: "He pays £12.", "15 litres fill 3 cans."
 _SAYS = lazy_pattern(
@@ -61,11 +60,10 @@ _SAYS = lazy_pattern(
     r"|\d+\s[^\W\d_]{3,}\s[^\W\d_]{3,})[^\d\n.]{0,20}\s[$£€]?\d[^\n]{0,40}[.!]\s*$"
 )
 # Words that show that a denial leaves the answer open. Without them, it rules out one of several answers.
-_UNCERTAIN = lazy_pattern(
+_UNCERTAIN = any_case(
     r"\b(?:certain|sure|clear|known?|reliable|trust\w*|uncertain|unclear|sicher|klar|bekannt|sûr|clair|segur[oa]"
     r"|clar[oa]|sicur[oa]|chiar[oa])\b"
-    r"|(?<!\w)(?:ясно|уверен\w*|известно)|确定|清楚|確か|확실",
-    re.IGNORECASE,
+    r"|(?<!\w)(?:ясно|уверен\w*|известно)|确定|清楚|確か|확실"
 )
 # "Q: A farmer has 12 cows ..."
 _NEXT_QUESTION = lazy_pattern(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 
 class Anchor(NamedTuple):
@@ -129,21 +129,19 @@ _TABLE: dict[str, tuple[str, str]] = {
     "te": ("సమాధానం|జవాబు", rf"(?:సమాధానం|జవాబు)\s*(?:[:=]|{_VALUE})"),
     "th": ("คำตอบ|ตอบ", r"(?:คำตอบ|ตอบ)\s*(?:คือ|[:=])"),
 }
-WEAK = lazy_pattern(
+WEAK = any_case(
     r"results?|solutions?|options?|choices?|nullstell|racines|ra[íi][cz]es|oplossing|ergebnis|resultat|lösung"
     r"|loesung|r[ée]sultat|resultado|soluci"
     r"|solu[çc]|risultat|soluzion|resultaat|uitkomst|wynik|rozwi|výsl"
     r"|sonuç|çözüm|kök|hasil|solusi|nghiệm|kết quả|rezultat|eredmény|tulos|αποτ|результат|корн|решени|结果|結果|解|根"
     r"|値"
-    r"|값|의|結|الحل|حلول|جذور|مجموعة|के हल|ناتج|النتيجة|परिणाम",
-    re.IGNORECASE,
+    r"|값|의|結|الحل|حلول|جذور|مجموعة|के हल|ناتج|النتيجة|परिणाम"
 )  # these words also announce intermediate results
 MOST = 64  # anchors that are checked, from the end of the text
 
 Stem = tuple[str, re.Pattern[str]]
 _STEMS: dict[str, list[Stem]] = {
-    language: [(stem, lazy_pattern(pattern, re.IGNORECASE)) for stem in stems.split("|")]
-    for language, (stems, pattern) in _TABLE.items()
+    language: [(stem, any_case(pattern)) for stem in stems.split("|")] for language, (stems, pattern) in _TABLE.items()
 }
 _ENGLISH = _STEMS["en"]
 _ELSE = [stem for language, stems in _STEMS.items() if language != "en" for stem in stems]

@@ -14,7 +14,7 @@ from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.turns import ALTERNATIVE, CONCLUSION, CORRECTION
 from verifiers.extract.wordings import CONCEDING, says_no_solution
 from verifiers.extract.words import VALUE, WORD, ascii_words
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _BUT = r"but|sondern|aber|doch|jedoch|mais|sino|pero|mas|porém|ma|però|maar|ale|ama|fakat|tetapi|nhưng"
 _BUT_ELSE = (
@@ -24,19 +24,17 @@ _BUT_ELSE = (
     r"|[，；](?=(?:正确|正確|真正|实际)的?(?:$|答案|结果)|答案)"
 )
 # Words after which the text no longer reports what somebody said.
-_CONTRASTED = lazy_pattern(
+_CONTRASTED = any_case(
     rf"\b(?:{_BUT}|also|daher|somit|donc|ainsi|por lo tanto|entonces|portanto|então|quindi|dunque|dus)\b|{_BUT_ELSE}"
-    r"|(?<!\w)(?:поэтому|значит)(?!\w)|所以|因此",
-    re.IGNORECASE,
+    r"|(?<!\w)(?:поэтому|значит)(?!\w)|所以|因此"
 )
-_CLAUSE = lazy_pattern(
+_CLAUSE = any_case(
     rf"\b(?:so|therefore|thus|hence|consequently|daher|donc|quindi|{_BUT})\b"
     + f"|{_BUT_ELSE}"
     + r"|,\s+(?=(?:the|our|my|this|it|die|das|la|le|el|il|a|o|ответ)\b)|а именно|поэтому|而是|所以|因此"
-    + r"|でなく|따라서|므로|니까",
-    re.IGNORECASE,
+    + r"|でなく|따라서|므로|니까"
 )
-_REASONING = lazy_pattern(
+_REASONING = any_case(
     r"(?<![,(\s])[,(\s]++(?:"
     + CONCEDING
     + r"|(?:as (?:required|desired|expected|claimed|needed|stated|wanted|shown|asked)"
@@ -44,8 +42,7 @@ _REASONING = lazy_pattern(
     r"|isn['’]t) (?:make sense for it to be"
     r"|be) [A-J]|because|since|given that|as (?:it|the|we|this|there)|which (?:is|are)|weil|denn|car"
     r"|parce que|porque|perché"
-    r"|потому что|так как)\b)",
-    re.IGNORECASE,
+    r"|потому что|так как)\b)"
 )
 # The aside has words only, and none that change the value before it.
 _WORDS_ALONE = (
@@ -58,7 +55,7 @@ _WORDS_ALONE = (
     r"|m[aáií]n?[xní]\w*im\w*|aprox\w*|approx\w*|м[аи][кн]\w*имум)\b)"
 )
 # Asides after a comma or in brackets that are not part of the value; `not_understood` checks them.
-_ASIDE = lazy_pattern(
+_ASIDE = any_case(
     rf"(?<=[\w$)}}\]%])\s+\((?=[a-z]{{3,20}}[ :,][^()\d=\\$]{{3,120}}\)[\s.]{{0,20}}$){_WORDS_ALONE}"
     rf"|(?<=[\w$)}}\]%]),\s+so\s+(?=[^()\d=\\$]{{3,120}}$){_WORDS_ALONE}"
     rf"|(?<=[\w$)}}\]%]),\s+(?:wie|was|comme|como|come|как)\s+(?=[^()\d=\\$]{{3,80}}$){_WORDS_ALONE}|"
@@ -66,40 +63,35 @@ _ASIDE = lazy_pattern(
     rf"is\b|(?<=[\w$)}}\]%])(?:,\s+|\s+[—–-]+\s+)(?:"
     r"(?:no|without(?: a| any)?|beyond(?: a| any)?) (?:\w+ )?doubt|and (?:it|this|that|nothing|no)\b"
     r"|exactly as\b|no more\b"
-    r"|nothing (?:else|more|less)\b|as (?:one|you|we) (?:can|may)\b|just as\b)",
-    re.IGNORECASE,
+    r"|nothing (?:else|more|less)\b|as (?:one|you|we) (?:can|may)\b|just as\b)"
 )
 # The rest of a text that only excludes other letters: "it can't be A or B".
-_OTHER_LETTERS = lazy_pattern(
+_OTHER_LETTERS = any_case(
     r"[\s,;.:(]*(?:(?:because|since|as)\s+)?(?:it|this) (?:(?:doesn['’]t|does not) make sense for it to be"
     r"|(?:can['’]t|cannot|could not|couldn['’]t) be|isn['’]t|is not) ([A-J](?:(?:,| or| nor| and"
-    r"|, or)? [A-J])*)[\s.)]*",
-    re.IGNORECASE,
+    r"|, or)? [A-J])*)[\s.)]*"
 )
-_ASKED = lazy_pattern(
+_ASKED = any_case(
     r"^\W*(?:(?:so|and|then|but|now)\s+)?(?:is|was|would|will|what|which|can|does|do|how|why|prove|show"
     r"|verify|check|explain|decide|determine)\b[^.!?\n]*$"
     r"|\b(?:suppose|assume|imagine|pretend)\b[^.!?\n]*$"
-    r"|\b(?:if|whether|assum(?:ing|es|ed)|could|might|may|maybe|perhaps|unless|guess\w*|until)\b[^.!?,;\n]*$",
-    re.IGNORECASE,
+    r"|\b(?:if|whether|assum(?:ing|es|ed)|could|might|may|maybe|perhaps|unless|guess\w*|until)\b[^.!?,;\n]*$"
 )
-_HYPOTHETICAL = lazy_pattern(r"\W*+(?:for|if|when|with|had|were)\b", re.IGNORECASE)
+_HYPOTHETICAL = any_case(r"\W*+(?:for|if|when|with|had|were)\b")
 _ASKING = frozenset(
     "if whether suppose assume assumes assumed assuming could might may maybe perhaps is was what which unless"
     " would guess guesses guessed guessing until will can does do how why imagine pretend prove show verify"
     " check explain decide determine".split()
 )
-_ASKED_ELSE = lazy_pattern(
+_ASKED_ELSE = any_case(
     r"\b(?:ob|wenn|falls|vielleicht|könnte|si|peut-être|pourrait|quiz[áa]s?|tal vez|podría|se|talvez|poderia"
     r"|forse|potrebbe)\b[^.!?\n]*$"
-    r"|(?:если|может|возможно|ли|如果|假设|若|是否|也许|可能|もし|만약|라면|إذا|هل|ربما|यदि|शायद)[^.!?。\n]*$",
-    re.IGNORECASE,
+    r"|(?:если|может|возможно|ли|如果|假设|若|是否|也许|可能|もし|만약|라면|إذا|هل|ربما|यदि|शायद)[^.!?。\n]*$"
 )
 _ASKING_ELSE = frozenset("ob wenn falls vielleicht si quiz talvez podr se vez poderia forse potrebbe pourrait".split())
-_OTHERS_SAY = lazy_pattern(
+_OTHERS_SAY = any_case(
     r"(?<!\bi )(?<!\bwe )(?<!\bi would )(?<!\bi['’]d )\b(?:says?|said|thinks?|thought|believes?|claims?|claimed"
-    r"|argues?|guess\w*)\b[^.!?\n]*$",
-    re.IGNORECASE,
+    r"|argues?|guess\w*)\b[^.!?\n]*$"
 )
 _SAYING_ELSE = frozenset(
     "jemand man manche einige viele er sie lehrer leute on certains quelqu il elle ils elles gens beaucoup alguien"
@@ -108,7 +100,7 @@ _SAYING_ELSE = frozenset(
     " studente si iemand sommigen mensen hij zij".split()
 )
 # The same in other languages, which have other words for "I say" and "that is to say" (也就是说).
-_OTHERS_SAY_ELSE = lazy_pattern(
+_OTHERS_SAY_ELSE = any_case(
     r"\b(?:jemand|man|manche|einige|viele|er|sie|der lehrer|ein schüler|schüler|leute) (?:\w+ ){0,2}?(?:sag(?:t|en)"
     r"|behaupte[tn]|mein(?:t|en)|glaub(?:t|en)|denk(?:t|en))\b"
     r"|\b(?:on|certains|quelqu['’]un|il|elle|ils|elles|les gens|beaucoup|un élève) (?:\w+ ){0,2}?(?:di(?:t|sent)"
@@ -128,8 +120,7 @@ _OTHERS_SAY_ELSE = lazy_pattern(
     r"|别人|他们?|她们?|小[\u4e00-\u9fff])"
     r"[^，。,；]{0,3}(?:说|說|认为|認為|觉得|覺得|声称|以为|猜)|(?:有人|有些人|别人|同学|朋友|老师|他们?"
     r"|她们?)[^，。,；]{0,3}$|据说|據說|传说|听说|聽說"
-    r"|(?:يقول|يدعي|يزعم|يعتقد|يظن|قال|يقال)|(?:कुछ लोग|कोई|लोग) (?:कहते|कहता|मानते)",
-    re.IGNORECASE,
+    r"|(?:يقول|يدعي|يزعم|يعتقد|يظن|قال|يقال)|(?:कुछ लोग|कोई|लोग) (?:कहते|कहता|मानते)"
 )
 # The same in languages where these words follow the value: 8だと言う人がいる, 8이라고 하지만.
 _SAID_AFTER = lazy_pattern(
@@ -144,33 +135,29 @@ _MISTAKE = Gated(
     r"|comunes|frecuentes?|típicos?)\b[^.!?\n]*$"
     r"|\berros? comu(?:m|ns)\b[^.!?\n]*$|\berror[ei] comun[ei]\b[^.!?\n]*$|(?<!\w)част\w+ ошибк\w+[^.!?\n]*$"
     r"|常见的?错误[^。\n]*$|よくある(?:間違い|誤り)[^。\n]*$"
-    r"|흔한 실수[^.\n]*$",
-    re.IGNORECASE,
+    r"|흔한 실수[^.\n]*$"
 )
-_FILLER = lazy_pattern(
+_FILLER = any_case(
     r"\s*(?:,\s*)?(?:(?:therefore|thus|hence|then|simply|just|also|for sure|surely|certainly|definitely"
     r"|clearly|actually|really|indeed|daher"
     r"|folglich|somit|demnach|donc|alors|bien"
     r"|entonces|pues|por lo tanto"
-    r"|por tanto|portanto|então|quindi|dunque|dus|таким образом|значит|следовательно|那么|就是|则|إذن|तो)\b[,:]?\s+)",
-    re.IGNORECASE,
+    r"|por tanto|portanto|então|quindi|dunque|dus|таким образом|значит|следовательно|那么|就是|则|إذن|तो)\b[,:]?\s+)"
 )
-PRAISE = lazy_pattern(
+PRAISE = any_case(
     r"(?:also |indeed |therefore |thus )?(?:correct|right|plausible|reasonable|consistent|verified|richtig"
     r"|korrekt|plausibel|exacte?|juste"
-    r"|correct[aeo]|corret[ao]|corrett[ao]|giust[ao]|верный|верен|правильный|正确|正確|正しい)(?:的|です)?",
-    re.IGNORECASE,
+    r"|correct[aeo]|corret[ao]|corrett[ao]|giust[ao]|верный|верен|правильный|正确|正確|正しい)(?:的|です)?"
 )  # "this result is plausible" is not a second answer
-_ANSWERS = lazy_pattern(
+_ANSWERS = any_case(
     r"answer|antwort|réponse|reponse|respuesta|resposta|risposta|antwoord|svar|odpowied|odpov|răspuns|vastaus|ответ"
-    r"|відповідь|απάντηση|答|정답|الجواب|الإجابة|پاسخ|cevap|jawaban|đáp|उत्तर|คำตอบ",
-    re.IGNORECASE,
+    r"|відповідь|απάντηση|答|정답|الجواب|الإجابة|پاسخ|cevap|jawaban|đáp|उत्तर|คำตอบ"
 )
 _LONGEST_LINE = 400  # characters of a line that begins with a value and comments on it
 _PLAIN = frozenset("so therefore thus hence and then the our my final answer result solution is are".split())
 _FENCE = lazy_pattern(r"[ \t]*\n*```[\w+-]*[ \t]*\n")
 _SUFFIX = lazy_pattern(r"['’][dt][ıiuü]r$")  # the Turkish copula
-_BELIEF = lazy_pattern(r",?\s+(?:i|we)\s+(?:believe|think|guess|suppose|hope|am sure|conclude)\s*$", re.IGNORECASE)
+_BELIEF = any_case(r",?\s+(?:i|we)\s+(?:believe|think|guess|suppose|hope|am sure|conclude)\s*$")
 # The rest of a line with values alone, which semicolons separate: "−3; 7.", "x ∈ (−∞; 2) ∪ (5; +∞)".
 _SEPARATED = lazy_pattern(
     r"(?=[^\n]{0,200}; )(?:[^\W\d_](?![^\W\d_])|\\[A-Za-z]+|(?:[cmk]m|[смк]м|kg|кг)(?![^\W\d_])"

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import functools
 import itertools
-import re
 from collections.abc import Set
 from dataclasses import dataclass
 
 from verifiers.extract.gates import Gated
 from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.statement_words import ASKS_TIME, DIFFERS, PLAIN_WORD, SHARED, STOP, UNSPACED, WORD
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.units.reading import Unit, atoms, read_unit
 
 # The words of a question that counts things, up to the name of the things: "how many (more) cows"
-_COUNTS = lazy_pattern(
+_COUNTS = any_case(
     r"(?:\bhow many(?: (?:more|fewer|other|extra|additional|of (?:the|these|those|his|her|their)))?"
     r"|\bhow much(?: more)?"
     r"|\b(?:what|which) number of|\bnumber of|\bwie ?viele?(?: mehr)?|\bcombien (?:y a-t-il"
@@ -23,8 +22,7 @@ _COUNTS = lazy_pattern(
     r"|\bquant[oa]s|\bquant[eio]|\bсколько"
     r"|\bскільки|\bkolik|πόσ[αεο]\w*|(?<!\w)چند(?! درصد)"
     r"|\bhoeveel|\bhur många|\bile|\bkaç|\bbao nhiêu|\bberapa(?: banyak)?"
-    r"|(?<!\w)كم|(?<!\w)कितने|(?<!\w)कितनी)\s+|\bcombien d['’]",
-    re.IGNORECASE,
+    r"|(?<!\w)كم|(?<!\w)कितने|(?<!\w)कितनी)\s+|\bcombien d['’]"
 )
 # The same words followed by a counter without a space: 几只, 何枚, 몇 명
 _COUNTER = lazy_pattern(r"(?:多少|[几幾何몇])\s?([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,3}|[a-zA-Z]{1,3}[²³]?)")
@@ -34,7 +32,7 @@ _BESIDE = frozenset(
     " be get gets hat haben ist sind hatte bleiben bleibt es er sie a t il elle lui en reste restent font fait y le les"
     " tiene tienen hay quedan queda le les se hay tem há restam ficam ha hanno ci le restano sono si всего у в".split()
 )
-_MONEY = lazy_pattern(
+_MONEY = any_case(
     r"[$€£¥₹]|\b(?:dollars?|euros?|cents?|pounds?|rupees?|money|costs?|price[sd]?|pay|paid|earn\w*|spen[dt]\w*"
     r"|charge\w*|bill|profit"
     r"|budget|salary|wages?|change|savings?|save[sd]?|tips?|tax\w*|fares?|fees?|owe[sd]?|kost\w*|preis\w*|bezahl\w*"
@@ -43,59 +41,51 @@ _MONEY = lazy_pattern(
     r"|gast\w+|cust\w+|preço"
     r"|dinheiro|troco|cost\w+|prezzo|guadagn\w*|soldi|spende\w*)\b|(?<!\w)(?:руб\w*|стоит|стоимость|цена|заплат\w*"
     r"|денег)"
-    r"|元|円|いくら|代金|原?价|多少钱|원|얼마|ريال|رुप",
-    re.IGNORECASE,
+    r"|元|円|いくら|代金|原?价|多少钱|원|얼마|ريال|رुप"
 )
 _MEASURED = Gated(
     r"\bhow (?:long|tall|high|far|wide|deep|large|heavy|fast|old|big|thick|warm|cold|hot)(?:er)?\b"
     r"|\bhow much (?:long|tall|high|wid|deep|larg|heavi|fast|old|bigg|thick)\w*"
     r"|\b(?:length|height|width|depth|distance|area|volume|weight|mass|speed|perimeter|angle|temperature"
     r"|circumference)\b"
-    r"|\bwie (?:lang|hoch|weit|breit|tief|groß|schwer|schnell|alt|warm)\w*|\bum wie viel\w*",
-    re.IGNORECASE,
+    r"|\bwie (?:lang|hoch|weit|breit|tief|groß|schwer|schnell|alt|warm)\w*|\bum wie viel\w*"
 )
-_SPEED = lazy_pattern(
+_SPEED = any_case(
     r"\b(?:speed|velocity|how fast|schnell|geschwindigkeit|vitesse|velocidade?|velocità|snelheid|hur fort|hastighet"
-    r"|prędkość|hız\w*|vận tốc|tốc độ|kecepatan|laju)\b|скорость|速[さ度]|時速|时速|속력|속도|سرعة|चाल|गति",
-    re.IGNORECASE,
+    r"|prędkość|hız\w*|vận tốc|tốc độ|kecepatan|laju)\b|скорость|速[さ度]|時速|时速|속력|속도|سرعة|चाल|गति"
 )
 _PERCENT = Gated(
     r"\bper ?cent\w*|\bpercentage|%|prozent|pour ?cent|por ?cento|por ?ciento|porcentaje|percentuale|процент|百分"
     r"|パーセント"
-    r"|割合|퍼센트|بالمئة|نسبة",
-    re.IGNORECASE,
+    r"|割合|퍼센트|بالمئة|نسبة"
 )
-_CURRENCY = lazy_pattern(
+_CURRENCY = any_case(
     r"\s?[$€£¥₹]|\s?(?:dollars?|euros?|cents?|pounds?|rupees?|reales|reais|pesos?|rubles?|руб\w*)(?!\w)|\s?[元円块원]"
-    r"|\s?Ft\b|\s?ريال",
-    re.IGNORECASE,
+    r"|\s?Ft\b|\s?ريال"
 )
-_AN_AMOUNT = Gated(r"\bhow much|wie ?viel\b|combien|cu[aá]nto|quanto|сколько|多少|いくら|얼마", re.IGNORECASE)
+_AN_AMOUNT = Gated(r"\bhow much|wie ?viel\b|combien|cu[aá]nto|quanto|сколько|多少|いくら|얼마")
 _UNIT_NAME = lazy_pattern(
     r"(?<![^\W\d_])(?:(?<=\d)|(?<=\d )|(?=[^\W\d_]{2}))[^\W\d_]+[²³]?(?:(?:/| per )[^\W\d_]+)?|°\s?[CF]?"
 )
 _SAID_UNIT = lazy_pattern(r"\\text\{ (.*)\}|(\^\\circ)$")
 _EQUATION = lazy_pattern(r"[=<>≤≥]")
 _UNKNOWN = lazy_pattern(r"(?<![^\W\d_\\])([a-z])(?![^\W\d_'’])")
-_FINDS = lazy_pattern(
+_FINDS = any_case(
     r"\b(?:find|determine|what is|value of|bestimme|berechne|trouver?|calculer?|halla|encuentra|calcula"
     r"|encontre|trova|calcola|найдите|найти)"
-    r" (?:the value of |den wert von |la valeur de |el valor de |o valor de |il valore di )?\$?[a-z]\b",
-    re.IGNORECASE,
+    r" (?:the value of |den wert von |la valeur de |el valor de |o valor de |il valore di )?\$?[a-z]\b"
 )
 _SOLVED = lazy_pattern(
     r"[\s$\\(]*([a-z])\s*(?:[=<>≤≥]|\\[lg]eq?\b)\s*[-−+]?\s*[\d\\{}/.,√a-z]{1,40}(?:°|\^\{?\\circ\}?)?[\s$\\)]*"
 )
 _FRACTION = Gated(
     r"fra[cz]|simplif|semplific|\bbruch|kürze|vereinfach|\bwhat (?:part|share) of|anteil|\bhalf of|дроб|сократи"
-    r"|част|分数|約分|约分|분수|ułam|breuk",
-    re.IGNORECASE,
+    r"|част|分数|約分|约分|분수|ułam|breuk"
 )
-_HOW_LONG = lazy_pattern(
+_HOW_LONG = any_case(
     r"how (?:long|many|much)|wie (?:lange|viel)|combien|cu[aá]nt|quant[oaie]|сколько (?!времени сейчас)|hoe "
     r"?(?:lang|veel)|hur (?:lång|många)|bao lâu|berapa lama"
-    r"|多久|多长|多少|[几何몇](?:分|時間|小时|시간|분)|ile ",
-    re.IGNORECASE,
+    r"|多久|多长|多少|[几何몇](?:分|時間|小时|시간|분)|ile "
 )
 _QUESTION = lazy_pattern(r"[?？؟]")
 _LONGEST = 300  # characters of a question

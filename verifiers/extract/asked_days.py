@@ -7,9 +7,9 @@ import re
 
 from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
-DAYS = lazy_pattern(
+DAYS = any_case(
     r"(?<![^\W\d_])(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch"
     r"|sonnabend|lundi|mardi"
     r"|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|(?:segunda"
@@ -21,16 +21,14 @@ DAYS = lazy_pattern(
     r"|pazartesi|salı|çarşamba|perşembe|cumartesi|cuma|pazar|senin|selasa|rabu|kamis|jumat|sabtu|minggu|thứ "
     r"(?:hai|ba|tư|năm|sáu|bảy)|chủ nhật|الاثنين|الثلاثاء|الأربعاء|الخميس|الجمعة|السبت|الأحد|सोमवार|मंगलवार"
     r"|बुधवार|गुरुवार|शुक्रवार|शनिवार|रविवार)(?:(?=d[ıiuü]r)|(?=t[ıiuü]r)|(?![^\W\d_]))|(?:星期|周)[一二三四五六日天]"
-    r"|[月火水木金土日]曜日|[월화수목금토일]요일",
-    re.IGNORECASE,
+    r"|[月火水木金土日]曜日|[월화수목금토일]요일"
 )
 _WHICH_DAY = Gated(
     r"\b(?:what|which|on which) day|\bwelche[rmn]? (?:wochen)?tag|\bquel jour|\bqué día|\bque dia|\b(?:che"
     r"|quale) giorno|\b(?:welke|wat voor) dag"
     r"|какой день|星期几|周几|何曜日|무슨 요일|vilken (?:vecko)?dag|jaki(?:m)? dzie[ńn]|który dzień|hangi gün|thứ mấy"
     r"|hari apa|ما اليوم|أي يوم|कौन सा दिन"
-    r"|कौन-सा दिन|\b(?:what|which) month|welche[rmn] monat|quel mois|qué mes|que mês|che mese",
-    re.IGNORECASE,
+    r"|कौन-सा दिन|\b(?:what|which) month|welche[rmn] monat|quel mois|qué mes|que mês|che mese"
 )
 _MONTH = (
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun"
@@ -41,18 +39,16 @@ _MONTH = (
     r"|março|maio|junho|julho"
     r"|setembro|outubro|novembro|dezembro|gennaio|febbraio|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre)"
 )
-MONTHS = lazy_pattern(rf"(?<![^\W\d_]){_MONTH}(?![^\W\d_])", re.IGNORECASE)
-_DATE = lazy_pattern(
+MONTHS = any_case(rf"(?<![^\W\d_]){_MONTH}(?![^\W\d_])")
+_DATE = any_case(
     rf"(?<![^\W_]){_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?(?![\d%])|(?<![\d.])\d{{1,2}}(?:st|nd|rd"
     rf"|th|er|\.|º|°)? (?:of |de )?{_MONTH}"
-    r"(?![^\W\d_])(?:(?: de|,)? \d{4})?",
-    re.IGNORECASE,
+    r"(?![^\W\d_])(?:(?: de|,)? \d{4})?"
 )
-_WHICH_DATE = lazy_pattern(
+_WHICH_DATE = any_case(
     r"\b(?:(?:what|which) (?:date|day)|when|wann|welche[smnr] (?:datum|tag)|quelle date|quel jour|quand|qué "
     r"(?:fecha|día)|cuándo|que (?:data|dia)|quando"
-    r"|(?:che|quale|in che) (?:data|giorno))\b",
-    re.IGNORECASE,
+    r"|(?:che|quale|in che) (?:data|giorno))\b"
 )
 
 
@@ -89,9 +85,8 @@ def _last_one(pattern: re.Pattern[str], text: str, sentence: Span, clause: Span,
 
 
 _ENDING = lazy_pattern(r"[ .!*_。]*(?:입니다|이다|です|だ|である|になります|[dt][ıiuü]r|है)?[\s.!*_。।]*")
-FROM = lazy_pattern(
+FROM = any_case(
     r"\b(?:before|after|since|from|until|not|vor|nach|seit|nicht|avant|après|depuis|pas|antes de|después de"
     r"|desde|no|depois de|não|prima di|dopo|da|non)"
-    r"(?: the| dem| le| el| il| o)?\s*$",
-    re.IGNORECASE,
+    r"(?: the| dem| le| el| il| o)?\s*$"
 )

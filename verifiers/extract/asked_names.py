@@ -11,77 +11,66 @@ from verifiers.extract.gates import Gated
 from verifiers.extract.numerals import language_of
 from verifiers.extract.spans import Span
 from verifiers.extract.vocabulary import SAFE
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _IS = (
     r"(?= (?:is|was|has|had|costs?|weighs?|did|won|runs?|ran|ist|war|hat|kostet|est|a|coûte|es|cuesta|é|è|custa"
     r"|costa)\b)"
 )
-_WHO = lazy_pattern(
+_WHO = any_case(
     r"(?:^|[.!?,:;。\n]\s*)(?:and |et |und )?¿?(?:who|ai|kim|vem|which of (?:them|the \w+(?: \w+)?)"
     rf"|(?:which|welche[rs]?|cuál|qual|quale)(?: \w+){{0,3}}?{_IS}|l(?:equ|aqu)elle?{_IS}"
     r"|wer|wie(?= (?:is|heeft|loopt|was|krijgt)\b)|qui|qui[eé]n|chi|quem|кто|kto|siapa)(?!\w)"
-    r"\s?(?P<predicate>[^.!?,:;\n]{2,80})",
-    re.IGNORECASE,
+    r"\s?(?P<predicate>[^.!?,:;\n]{2,80})"
 )
 _NAME = lazy_pattern(r"\b[^\W\d_a-zß-öø-ÿа-я][^\W\d_]{1,20}\b")
 # The words after these are about somebody else or another rank.
-_ELSE = lazy_pattern(
+_ELSE = any_case(
     r"[,;]|\b(?:than\b|who\b|second|third|fourth|next\b|almost\b|als\b|zweit|dritt|que\b|deuxième|troisième"
     r"|segund[oa]|tercer[oa]?"
-    r"|secondo|terzo|di\b|che\b|dan\b)|(?<!\w)(?:чем|втор|трет)",
-    re.IGNORECASE,
+    r"|secondo|terzo|di\b|che\b|dan\b)|(?<!\w)(?:чем|втор|трет)"
 )
 _WORD = lazy_pattern(r"[^\W\d_]{4,}")
 _ANY_WORD = lazy_pattern(r"[^\W\d_]{2,}")
-_OF_NAME = lazy_pattern(r"\b(?:of|von|de|d['’]|di|van|av|от|у)\s*$", re.IGNORECASE)
+_OF_NAME = any_case(r"\b(?:of|von|de|d['’]|di|van|av|от|у)\s*$")
 _STEM = 5  # characters by which words are compared: "najstarszy" and "najstarsza"
 # Words that bring in somebody else beside the person that is named.
-_BESIDES = lazy_pattern(
+_BESIDES = any_case(
     r"\b(?:than|but|except|unless|if|after|before|besides|would|als|außer|wenn|nach|vor|sauf|après|avant"
     r"|después|antes|depois|dopo|prima|po|przed|efter|före|voor|que (?=(?-i:[A-ZÀ-Þ]))"
     r"|salvo|excepto|tranne|niż|oprócz|dan|utom|än)\b"
-    r"|(?<!\w)(?:чем|кроме|если|после|до)(?!\w)",
-    re.IGNORECASE,
+    r"|(?<!\w)(?:чем|кроме|если|после|до)(?!\w)"
 )
 # Words before a name that follows its description: "The tallest is Ben", "Самый старший — Петя".
-_COPULA = lazy_pattern(
+_COPULA = any_case(
     r"(?:\b(?:is|was|ist|war|est|était|es|fue|era|é|foi|è|fu|are)|(?<!\w)это|—|–|\s-|:)\s*(?:(?:the|der|die|o|a|la"
-    r"|el|il|le)\s+)?[*_\"“«]*$",
-    re.IGNORECASE,
+    r"|el|il|le)\s+)?[*_\"“«]*$"
 )
-_RANKED = lazy_pattern(
+_RANKED = any_case(
     r"\b(?:not|second|third|fourth|next|almost|zweit\w*|dritt\w*|nicht|deuxième|troisième|pas|segund[oa]"
     r"|tercer[oa]?|no|não"
-    r"|secondo|terzo|non)\b|(?<!\w)(?:втор|трет|не\b)",
-    re.IGNORECASE,
+    r"|secondo|terzo|non)\b|(?<!\w)(?:втор|трет|не\b)"
 )
-_RANK = lazy_pattern(
+_RANK = any_case(
     r"\b(?:second|third|fourth|zweit\w*|dritt\w*|deuxième|troisième|segund[oa]|tercer[oa]?|terceir[oa]|secondo|terzo"
-    r"|tweede|derde)\b|(?<!\w)(?:втор\w+|трет\w+)",
-    re.IGNORECASE,
+    r"|tweede|derde)\b|(?<!\w)(?:втор\w+|трет\w+)"
 )
 # "so nobody is taller than"
-_NOBODY = lazy_pattern(
+_NOBODY = any_case(
     r"\W*+(?:(?:so|and|thus|therefore|also|donc|así que|quindi)\s)*(?:nobody|no one|none|niemand|keine[rs]?|personne"
-    r"|nadie|ninguém|nessuno|никто)\b[^.,;!?]{0,40}?\s(?P<more>[^\W\d_]{3,})\s(?:than|als|que|do que|di|чем)\s",
-    re.IGNORECASE,
+    r"|nadie|ninguém|nessuno|никто)\b[^.,;!?]{0,40}?\s(?P<more>[^\W\d_]{3,})\s(?:than|als|que|do que|di|чем)\s"
 )
 _WON = frozenset("won wins win winner gewonnen gewinnt gagné gagne ganó gana ganhou vinto vince".split())
-_WINS = lazy_pattern(
+_WINS = any_case(
     r"\b(?:winner|w[io]ns?|(?:came|comes?|finish(?:es|ed)|(?:crosses|crossed) the (?:finish(?:ing)? )?line) first"
     r"|(?:gold|first (?:place|prize)|the victory) goes|sieger\w*|gewinnt|gewann|gewonnen|gagnante?|gagne|ganadora?|ganó"
-    r"|vencedora?|ganhou|vincitore|vincitrice|vince|vinto)\b",
-    re.IGNORECASE,
+    r"|vencedora?|ganhou|vincitore|vincitrice|vince|vinto)\b"
 )
-_DID = lazy_pattern(
-    r"\s(?:did|does|is|was|has|had|can|will|wins|won|hat|ist|war|it is)[\s.!*_]*", re.IGNORECASE
-)  # "Ben did."
-_NOT = lazy_pattern(
+_DID = any_case(r"\s(?:did|does|is|was|has|had|can|will|wins|won|hat|ist|war|it is)[\s.!*_]*")  # "Ben did."
+_NOT = any_case(
     r"(?<!\w)(?:not|n['’]t|never|neither|nor|nicht|kein\w*|pas|no|não|non|niet|geen|inte|nie|не|değil|không|bukan"
     r"|tidak|if|unless"
-    r"|except|but|would|fails? to|refuses? to|anything but|far from|stops?|ceases? to)(?!\w)",
-    re.IGNORECASE,
+    r"|except|but|would|fails? to|refuses? to|anything but|far from|stops?|ceases? to)(?!\w)"
 )
 
 
@@ -131,15 +120,13 @@ _EITHER = (
     r"|[.,:](?=\d)){1,40}?)\s*(?:[,?？؟।]|$)"
 )
 # Words that limit a question to a place or a measure; an answer need not repeat them: "cheaper per kg".
-_WHERE = lazy_pattern(
+_WHERE = any_case(
     r"(?<=[^\W\d_]{4}) (?:over|per|in|at|on|for|among|between|auf|pro|für|unter|par|sur|parmi|por|entre|em|na|w|в|на"
-    r"|среди)\s",
-    re.IGNORECASE,
+    r"|среди)\s"
 )
-_ARTICLE = lazy_pattern(
+_ARTICLE = any_case(
     r"(?:\d[\d.,]*\s?[^\W\d_]{1,12}\.? (?:of |de |di |d['’]|van |av )?|a|an|the|one|een|de|het|ein|eine|einen"
-    r"|der|die|das|un|une|le|la|les|el|los|las|o|os|as|um|uma|il|lo|uno|una|en|ett)(?:(?<=\s)|\s+)",
-    re.IGNORECASE,
+    r"|der|die|das|un|une|le|la|les|el|los|las|o|os|as|um|uma|il|lo|uno|una|en|ett)(?:(?<=\s)|\s+)"
 )
 _MOST_WORDS = 3  # words of an alternative
 # Things in a question that share a noun: "the blue box", "the red box".
@@ -276,8 +263,7 @@ def asked_name(text: str, clause: Span, prompt: str, *, concluded: bool) -> Span
 _DENIED_NAME = Gated(
     r"(?:[,;(—–]\s*|\s)(?:(?:and|but|und|et|y|e|en|och|i|и|а)\s)?(?:not|nicht|keine?|pas|no|non(?: pas)?|não|niet|geen"
     r"|inte|nie|ani|ni|не)\s(?:(?:the|an?|on|am|der|die|das|den|eine?|le|la|les|une?|el|los|il|lo|os?|uma?|de|het"
-    r"|een|en|ett)\s)?(?P<name>[^\W\d_]{2,}(?:-[^\W\d_]+)?)(?=[\s*_\"”»')]*(?:[.,;!]|$))",
-    re.IGNORECASE,
+    r"|een|en|ett)\s)?(?P<name>[^\W\d_]{2,}(?:-[^\W\d_]+)?)(?=[\s*_\"”»')]*(?:[.,;!]|$))"
 )
 
 
@@ -317,10 +303,9 @@ def opening_name(text: str, sentence: Span, prompt: str) -> Span | None:
     return found.span()
 
 
-THAT_IS = lazy_pattern(
+THAT_IS = any_case(
     r"^\W*(?:it['’]?s|it is|that['’]?s|that would be|c['’]est|es (?:ist|sind)|das ist|het is|det är|to jest|è|é"
-    r"|es|это)\s",
-    re.IGNORECASE,
+    r"|es|это)\s"
 )
 # "Carla, who is therefore the tallest"
 _WHO_IS = lazy_pattern(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 
 class _Language(NamedTuple):
@@ -57,10 +57,9 @@ _LANGUAGES = (
             r"(?:['’]?(?:d[ıiuü]r|t[ıiuü]r)|\s(?:olur|olarak (?:bulunur|elde edilir)|bulunur|elde edilir|şeklindedir"
             r"|noktasıdır|olmalıdır|aralığıdır|denklemidir))$"
         ),
-        concludes=lazy_pattern(
+        concludes=any_case(
             r"^(?:o h[âa]lde|buna göre|dolayısıyla|sonuç olarak|yani|böylece|bu durumda|öyleyse|demek ki|bu nedenle"
-            r"|istenen)?\s?",
-            re.IGNORECASE,
+            r"|istenen)?\s?"
         ),
         stem=4,
     ),

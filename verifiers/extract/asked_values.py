@@ -33,7 +33,7 @@ from verifiers.extract.statement_words import (
     UNSPACED,
     WORD,
 )
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 OPERATION = 20  # characters of an operator in words
 
@@ -57,7 +57,7 @@ _COMPARED = lazy_pattern(
 )
 
 
-_ONLY_IS = lazy_pattern(r"\s*(?:is|equals|ist|est|es|é|è|jest|är|равно|равен)\s*", re.IGNORECASE)
+_ONLY_IS = any_case(r"\s*(?:is|equals|ist|est|es|é|è|jest|är|равно|равен)\s*")
 
 
 def only_one(
@@ -86,11 +86,10 @@ def only_one(
     return last if LEFT_OVER.search(led) or _ONLY_IS.fullmatch(led) or follows(last.value, known) else None
 
 
-_TOTALLED = lazy_pattern(
+_TOTALLED = any_case(
     r"(?:\s[^\W\d_]+){0,2}\s(?:in all|altogether|in total|all told|all in all|insgesamt|zusammen|en tout|au total"
     r"|en total"
-    r"|in tutto|in totale|ao todo|no total|всего|в сумме|razem|łącznie|in totaal|totalt|toplam)[\s.!*_]*",
-    re.IGNORECASE,
+    r"|in tutto|in totale|ao todo|no total|всего|в сумме|razem|łącznie|in totaal|totalt|toplam)[\s.!*_]*"
 )
 
 
@@ -260,7 +259,7 @@ def another_is_asked(
     return False
 
 
-_BOTH = lazy_pattern(r"[$*]?,?\s(?:and|und|et|y|e|и|і|en|och|i|og|és|și|ve|dan|και)\s", re.IGNORECASE)
+_BOTH = any_case(r"[$*]?,?\s(?:and|und|et|y|e|и|і|en|och|i|og|és|și|ve|dan|και)\s")
 
 
 def counts_another(text: str, sentence: Span, value: Quantity, prompt: str, wanted: Asked) -> bool:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import re
-
 from verifiers.extract.spans import Extraction, Span
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
-_ASKS_BOUND = lazy_pattern(
+_ASKS_BOUND = any_case(
     r"[<>≤≥]|\\(?:l|g)(?:e|eq|t)(?![a-z])|\bfor (?:which|what) (?:real )?(?:\$?[a-z]\$?|values?|numbers?)\b"
     r"|\b(?:domain|range|domaine|dom[ií]nio|definitions\w+|wertebereich|ensemble de"
     r" définition|dziedzin\w+|zbiór wartości)\b|область (?:определения|значений|визначення|значень)|定义域|值域"
-    r"|定義域|정의역|치역",
-    re.IGNORECASE,
+    r"|定義域|정의역|치역"
 )
 _SIGNED = r"\$?(?P<{}>[-−]?\d{{1,9}}(?:[./]\d{{1,9}})?)\$?"
 _IN = r"(?:included|inclusive|incluses|eingeschlossen|incluidos|incluídos|inclusi|compresi)"
 _OUT = r"(?:excluded|not included|exclusive|exclues|non comprises|ausgeschlossen|excluidos|excluídos|esclusi)"
-_WITHIN = lazy_pattern(  # "all real numbers between -2 and 3, endpoints included"
+_WITHIN = any_case(  # "all real numbers between -2 and 3, endpoints included"
     rf"\b(?:between|from|zwischen|von|entre|de|tra|fra|da|tussen|między)\s{_SIGNED.format('low')}"
     rf"\s(?:and|to|und|bis|et|à|y|a|e|en|tot|i)\s{_SIGNED.format('high')},?"
     r"\s(?:\(?(?:both )?(?:ends?|end ?points?|bounds?|bornes|grenzen|extremos|estremi)\s(?:are |sont |están |sono )?"
     rf"(?:{_IN}|(?P<open>{_OUT}))|inclusive|(?P<exclusive>exclusive)"
     rf"|(?:where|with) [-−]?[\d./]+ (?:is )?(?:{_IN}|(?P<low_out>{_OUT})) and [-−]?[\d./]+ (?:is )?(?:{_IN}"
     rf"|(?P<high_out>{_OUT})))"
-    r"[\s.)!*]*$",
-    re.IGNORECASE,
+    r"[\s.)!*]*$"
 )
 _COMPARED = (
     r"(?:(?P<least>at least|not (?:less|smaller) than|no (?:less|smaller) than|mindestens|au moins|al menos|pelo menos"
@@ -41,17 +37,15 @@ _COMPARED = (
     r"|ou égales? à|o igual(?:es)? (?:a|que)"
     r"|ou igua(?:l|is) a|o ugual[ei] a|или равн\w+))?(?:\s(?:than|als|à|que|do que|di|a|чем|dan|än|niż|od))?"
 )
-_NAMED = lazy_pattern(  # "x is greater than 4"
+_NAMED = any_case(  # "x is greater than 4"
     r"(?<![\w'’^])(?P<name>[a-z])\$?\s(?:(?:is|be|ist|est|es|é|è|sia|must|muss|doit|debe|deve|has|to|être|ser|essere"
     r"|strictly|echt|strictement|estrictamente|estritamente|strettamente|должно|должен|быть|строго)\s){0,3}"
-    rf"{_COMPARED}\s{_SIGNED.format('value')}(?:\s(?:ist|sein|sind))?[\s$.!*]*$",
-    re.IGNORECASE,
+    rf"{_COMPARED}\s{_SIGNED.format('value')}(?:\s(?:ist|sein|sind))?[\s$.!*]*$"
 )
-_ANY_NUMBER = lazy_pattern(  # "any real number that is at least 4 works"
+_ANY_NUMBER = any_case(  # "any real number that is at least 4 works"
     r"(?<![^\W\d_])(?:any|every|all|each|jede|alle|alla|tout|tous les|todos?|todos los|todos os|tutti i|усі"
     r"|все)\s[^.;\d]{0,44}?"
-    rf"(?<![^\W\d_]){_COMPARED}\s{_SIGNED.format('value')}(?![\w./]*\d)[^\d]{{0,60}}$",
-    re.IGNORECASE,
+    rf"(?<![^\W\d_]){_COMPARED}\s{_SIGNED.format('value')}(?![\w./]*\d)[^\d]{{0,60}}$"
 )
 _EITHER = lazy_pattern(  # "x < -1 or x > 4"
     rf"(?<![\w'’^+*/-])(?P<name>[a-z])\s?(?P<below>[<≤])\s?{_SIGNED.format('low')}\s(?:or|oder|ou|o|или|lub|of|eller)\s"

@@ -13,7 +13,7 @@ from verifiers.extract.sentences import sentence_start
 from verifiers.extract.spans import Extraction, Span, closing_brace
 from verifiers.extract.statement_words import SOMEBODY
 from verifiers.extract.turns import ALTERNATIVE, CONCLUSION, CORRECTION
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _BOX = lazy_pattern(r"\\(?:boxed|fbox|framebox)\s*(?=[{\w])")
 _MAX_BOXES = 24  # boxes that are checked, from the end
@@ -23,9 +23,8 @@ _BROKEN_GAP = lazy_pattern(r"[.!?](?:\s|$)|\n\s*\n|因此")
 # The sign between two boxes of one calculation; and signs around a box that is only part of a larger expression:
 # "-\\boxed{7}", "\\sqrt{\\boxed{7}}", "\\boxed{7}^2".
 _SIGN = lazy_pattern(r"[-+−*/×÷]|\\(?:cdot|times|div)")
-_SUMMED = lazy_pattern(
-    r"\b(?:so|therefore|thus|hence)\b[^.;]{0,30}\b(?:sum|total|product|difference|quotient|average|result|answer)\b",
-    re.IGNORECASE,
+_SUMMED = any_case(
+    r"\b(?:so|therefore|thus|hence)\b[^.;]{0,30}\b(?:sum|total|product|difference|quotient|average|result|answer)\b"
 )
 _OPERATION = lazy_pattern(r"\d|[-+−*/×÷^]|\\(?:cdot|times|div|pm|sqrt|[dt]?frac)")
 _INSIDE_BEFORE = lazy_pattern(
@@ -94,19 +93,17 @@ def boxed(text: str, start: int, end: int) -> Extraction | None:
 
 
 # What follows a box that gives the value of something else: "would be the number of ordered choices".
-_WOULD_BE = lazy_pattern(
+_WOULD_BE = any_case(
     r"[\s$*]*(?:would (?:only )?(?:be|give|count)|wäre|ergäbe|serait|donnerait|sería|daría|seria|daria|sarebbe|darebbe"
-    r"|было бы|byłoby)(?![^\W\d_])",
-    re.IGNORECASE,
+    r"|было бы|byłoby)(?![^\W\d_])"
 )
 
 
-_SAID_BY = lazy_pattern(
+_SAID_BY = any_case(
     r"\b(?:partner|pupil|student|roommate|mitschüler\w*|kolleg\w+|camarade|élève|collègue|compañer[oa]|alumn[oa]|colega"
     r"|alun[oa]|compagn[oa]|klasgenoot|kompis|kolega|koleżanka)\b|(?<!\w)(?:одноклассни\w+|учени\w+)|同学|同桌|クラスメイト"
     r"|\b(?:he|she|they|er|sie|il|elle|él|ella|ele|ela|lui|lei)\s(?:says?|said|g[eo]ts?|wrote|claims?|insists?|sagt\w*"
-    r"|schrieb|dit|écrit|dice|dijo|diz|disse|scrive)\b",
-    re.IGNORECASE,
+    r"|schrieb|dit|écrit|dice|dijo|diz|disse|scrive)\b"
 )
 
 
@@ -172,9 +169,9 @@ def _closed(text: str, position: int, end: int) -> Span | None:
 
 # "8 is wrong, and so is \\boxed{7}", "8 is wrong. Sorry, \\boxed{7} too."
 _WRONG = r"\b(?:wrong|incorrect|false|mistaken|not (?:right|correct|true|it))\b"
-_LIKE_A_DENIED_ONE = lazy_pattern(rf"{_WRONG}[^.!?\n]{{0,40}}\b(?:so|as|nor|neither) (?:is|was|are)\W*$", re.IGNORECASE)
-_OBJECTED = lazy_pattern(rf"{_WRONG}(?:[.!,;]+\s*[A-Za-z]{{1,12}})?\W*$", re.IGNORECASE)
-_TOO = lazy_pattern(r"[\s$*)\\\]]*(?:is |was )?(?:too|as well|also|likewise)\b", re.IGNORECASE)
+_LIKE_A_DENIED_ONE = any_case(rf"{_WRONG}[^.!?\n]{{0,40}}\b(?:so|as|nor|neither) (?:is|was|are)\W*$")
+_OBJECTED = any_case(rf"{_WRONG}(?:[.!,;]+\s*[A-Za-z]{{1,12}})?\W*$")
+_TOO = any_case(r"[\s$*)\\\]]*(?:is |was )?(?:too|as well|also|likewise)\b")
 
 
 def _denied(text: str, start: int, box: _Box, end: int) -> bool:

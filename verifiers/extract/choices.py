@@ -5,11 +5,9 @@ A clause counts only if all of its words say that one letter is right or wrong. 
 
 from __future__ import annotations
 
-import re
-
 from verifiers.extract.spans import Span
 from verifiers.extract.words import any_of
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _LOOK = 600  # characters before the end in which clauses are searched
 _LATEST = 80  # characters before the end in which a letter must occur
@@ -91,16 +89,14 @@ _ONLY_LEAD = lazy_pattern(_LEAD)
 
 
 # A conclusion after a comma. The words before it are its reason, unless they are a condition.
-_CONCLUDING = lazy_pattern(
+_CONCLUDING = any_case(
     r"\s*(?:so|thus|hence|therefore|donc|also|daher|somit|así que|por tanto|portanto|logo|quindi|dunque|значит|поэтому)"
-    r"(?![^\W\d_])|\s*(?:所以|因此|故|よって|따라서)",
-    re.IGNORECASE,
+    r"(?![^\W\d_])|\s*(?:所以|因此|故|よって|따라서)"
 )
-_CONDITIONAL = lazy_pattern(
+_CONDITIONAL = any_case(
     r"(?<![^\W\d_])(?:if|unless|were|would|suppose\w*|assum\w+|wenn|falls|si|se|если|says?|said|thinks?|claims?|not"
     r"|whether)"
-    r"(?![^\W\d_])|如果|假设|もし|만약|[?？]",
-    re.IGNORECASE,
+    r"(?![^\W\d_])|如果|假设|もし|만약|[?？]"
 )
 
 

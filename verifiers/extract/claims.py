@@ -20,12 +20,12 @@ from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.statement_words import ANOTHER, FRAMES, JOINS, NOT, SO, SOMEBODY, STOP, UNREAL, UNSPACED, WORD
 from verifiers.extract.turns import CORRECTION
 from verifiers.extract.vocabulary import SAFE
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _LONGEST = 400  # characters of a sentence
 _BRIEF = 4  # words: "so it is even"
-_PARTS = lazy_pattern(  # separates the statements of a clause
-    r"[,;:，；：、]\s?(?!\d)|\s(?:and|und|et|y|e|en|och|i|и|ve|và|dan)\s", re.IGNORECASE
+_PARTS = any_case(  # separates the statements of a clause
+    r"[,;:，；：、]\s?(?!\d)|\s(?:and|und|et|y|e|en|och|i|и|ve|và|dan)\s"
 )
 # The members of closed classes, and ";" after each class; "/" separates words of one meaning, "_" is a space.
 _CLASSES = (
@@ -57,23 +57,21 @@ _CLASSES = (
     "spring summer autumn/fall winter"
 ).split("; ")
 # Words by which a clause says what something is or becomes.
-_SAYS = lazy_pattern(
+_SAYS = any_case(
     r"(?<![^\W\d_])(?:is|are|was|were|be|been|becomes?|gives?|makes?|making|yields?|produces?|producing"
     r"|getting|gets?|remains?|stays?"
     r"|falls? on|in|ist|sind|war|bleibt|wird|ergibt|liefert|est|sont|était|devient|reste|donne|es|son|era"
     r"|fue|queda|da|resulta|será|é|são|foi|dá"
     r"|fica|è|sono|risulta|dà|wordt|geeft|blijft|är|blir|ger|to|jest|są|daje|będzie|это|будет|является"
     r"|получится|là|adalah|هو|هي|يكون)"
-    r"(?![^\W\d_])|(?<=\b(?i:it|at|he))['’]s\b|[—–:]|[是为為成得]",
-    re.IGNORECASE,
+    r"(?![^\W\d_])|(?<=\b(?i:it|at|he))['’]s\b|[—–:]|[是为為成得]"
 )
 # What may stand between a word and the end of its clause: "is an even number", "짝수입니다".
-_CLOSED = lazy_pattern(
+_CLOSED = any_case(
     r"[\s*_\"”»']*+(?:(?:number|one|zahl|nombre|número|numero|getal|tal|liczba|liczbą|число|числом|sayı\w*"
     r"|bir sayı\w*|số|bilangan|عدد|संख्या)\b)?"
     r"[\s*_\"”»']*+(?P<copula>입니다|이다|이에요|예요|[가이] 됩니다|です|だ|である|になります|になる|[dt][ıiuü]r|है"
-    r"|होग[ाी]|होता है|günü\b[^,.;]*)?[\s*_\"”»']*+(?:[.,;:!。，、।)（(]|$)",
-    re.IGNORECASE,
+    r"|होग[ाी]|होता है|günü\b[^,.;]*)?[\s*_\"”»']*+(?:[.,;:!。，、।)（(]|$)"
 )
 _WITHOUT_COPULA = lazy_pattern(
     r"[\u0400-\u04ff\u0600-\u06ff\u0900-\u097f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7afıİğşçẵẻ]|genap|ganjil"
@@ -89,9 +87,8 @@ _ASKS_WHO = lazy_pattern(
     r"|哪一个))[?？。\s]*$"
 )
 # What something is compared with.
-_COMPLEMENT = lazy_pattern(
-    r"\b(?:than|als|que|di|do que|de|dan|än|niż|od|daripada)\s[^,.;:]{1,40}$|(?<!\w)чем\s[^,.;:]{1,40}$",
-    re.IGNORECASE,
+_COMPLEMENT = any_case(
+    r"\b(?:than|als|que|di|do que|de|dan|än|niż|od|daripada)\s[^,.;:]{1,40}$|(?<!\w)чем\s[^,.;:]{1,40}$"
 )
 
 
@@ -246,15 +243,12 @@ def named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
     return None if found is None or opposed(THAT_IS.sub(" ", text[slice(*clause)]), language) else found
 
 
-_BEFORE_DAY = lazy_pattern(
+_BEFORE_DAY = any_case(
     r"\b(?:before|after|past|later than|earlier than|but|except|(?:veille|lendemain) (?:de|du)|víspera del?"
     r"|después del?"
-    r"|antes del?|dag (?:na|voor)|tag (?:nach|vor)|frühestens|spätestens)\s*$|день (?:после|перед)\s*$",
-    re.IGNORECASE,
+    r"|antes del?|dag (?:na|voor)|tag (?:nach|vor)|frühestens|spätestens)\s*$|день (?:после|перед)\s*$"
 )
-_BEHIND_DAY = lazy_pattern(
-    r"['’]s eve|\s?at the (?:earliest|latest)|的[前后]一天|の[翌前]日|\s?다음 날|\s?전날", re.IGNORECASE
-)
+_BEHIND_DAY = any_case(r"['’]s eve|\s?at the (?:earliest|latest)|的[前后]一天|の[翌前]日|\s?다음 날|\s?전날")
 
 
 def _is_neighbour(text: str, sentence: Span, span: Span) -> bool:
@@ -272,17 +266,14 @@ def _another_day(text: str, sentence: Span, span: Span, prompt: str) -> bool:
     return named and not WORD.search(text[sentence[0] : span[0]])
 
 
-_ASKS_WHICH = lazy_pattern(
-    r"(?<![^\W\d_])([^\W\d_]{6,})\s(?:or|oder|ou|o|или|czy|eller)\s(?:\w{2,5}\s)?([^\W\d_]{6,})\s*\?",
-    re.IGNORECASE,
+_ASKS_WHICH = any_case(
+    r"(?<![^\W\d_])([^\W\d_]{6,})\s(?:or|oder|ou|o|или|czy|eller)\s(?:\w{2,5}\s)?([^\W\d_]{6,})\s*\?"
 )
 _STEM = 6  # characters
 _COMMAND = lazy_pattern(r"\\[A-Za-z]+")
 _CONVERGING = frozenset("series sum integral sequence reihe folge série suite serie sucesión".split())
 _PRONOUNS = frozenset("it this that es sie elle il lo la".split())
-_AFTER_VERB = lazy_pattern(
-    r"(?:\s(?:absolutely|conditionally|too|here|indeed|absolut|absolument))?[\s.!*_]*", re.IGNORECASE
-)
+_AFTER_VERB = any_case(r"(?:\s(?:absolutely|conditionally|too|here|indeed|absolut|absolument))?[\s.!*_]*")
 
 
 def alternative(text: str, sentence: Span, asked: str, language: str) -> Span | None:

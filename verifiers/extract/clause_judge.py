@@ -10,7 +10,7 @@ from verifiers.extract.gates import Gated
 from verifiers.extract.statement_words import GOT, JOINS, MAY, OPPOSED, REPORTS, UNREAL
 from verifiers.extract.vocabulary import HARMLESS, SAFE, SAFE_UNSPACED, UNSAFE
 from verifiers.extract.wordings import CONCEDING
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _TEXT = lazy_pattern(r"\\(?:text|textbf|textit|mathrm|mbox|textrm)\s*\{([^{}]*)\}")
 _MATHS = lazy_pattern(
@@ -23,7 +23,7 @@ _MATHS = lazy_pattern(
 WORD = lazy_pattern(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _UNSPACED = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af々]+")
 _UNJUDGED = lazy_pattern(r"[\u0e00-\u0e7f\u0900-\u0dff\u0590-\u05ff\u06a9\u06af\u06cc\u067e]")
-_BREAK = lazy_pattern(
+_BREAK = any_case(
     r"(?:[,:—–-]|^|\s)\s*(?:and\s+)?\b(?:so|but|yet|therefore|thus|hence|consequently|daher|also|somit"
     r"|folglich|aber|donc|mais"
     r"|por lo tanto|por tanto|así que|pero|portanto|logo|mas sim|mas|quindi|dunque|ma|поэтому|значит|но"
@@ -31,31 +31,26 @@ _BREAK = lazy_pattern(
     r"|därför|alltså|jadi|maka|which (?:shows|means|implies|tells us)(?: that)?)\b,?|[;；]"
     r"|所以|因此|但是?|这是?(?:错误|不对|错)的?[,，]|我?[算写弄说]错了?[,，]|其实|而是|应该是(?=§)|よって"
     r"|したがって|ゆえに|が、|ではなく|따라서|이 아니라|지만|므로|니까|إذن|لذلك|لكن|بل"
-    r"|§[^,，。]*[,，](?!\W*§\W*$)",
-    re.IGNORECASE,
+    r"|§[^,，。]*[,，](?!\W*§\W*$)"
 )
-_HALVING = lazy_pattern(r"\bhalving\b", re.IGNORECASE)
-_SAYING = lazy_pattern(
-    r"\b(?:said|says?|told|tells?|claim(?:s|ed)?|thinks?|believes?|guess(?:es|ed)?)\b", re.IGNORECASE
-)
+_HALVING = any_case(r"\bhalving\b")
+_SAYING = any_case(r"\b(?:said|says?|told|tells?|claim(?:s|ed)?|thinks?|believes?|guess(?:es|ed)?)\b")
 # "At least", "Ballpark:": what bounds the content of a box, unless the question asks for an extreme value.
-_BOUNDED = lazy_pattern(
+_BOUNDED = any_case(
     r"(?:\b(?:at (?:least|most)|(?:less|more|fewer|greater) than|no more than|up to|höchstens|mindestens|au (?:plus"
     r"|moins)"
     r"|environ|a lo (?:más|sumo)|al menos|como (?:máximo|mínimo)|até|no máximo|ballpark|roughly|approximately"
     r"|somewhere near"
     r"|circa|etwa|ungefähr)|(?:не )?(?:менее|более|меньше|больше)|примерно|最多|至多|至少|大约|最大で|少なくとも"
-    r"|多くとも)[\s:：$]*$",
-    re.IGNORECASE,
+    r"|多くとも)[\s:：$]*$"
 )
-_ASKS_EXTREME = lazy_pattern(
+_ASKS_EXTREME = any_case(
     r"least|most|minim|maxim|mínim|máxim|small|larg|great|few|wenigst|mindest|höchst|kleinst|größt|plus (?:petit"
     r"|grand)|menor"
-    r"|mayor|maior|наимен|наибол|最[多少大小]|至[多少]|최[대소]",
-    re.IGNORECASE,
+    r"|mayor|maior|наимен|наибол|最[多少大小]|至[多少]|최[대소]"
 )
 _HEADING = lazy_pattern(r"\s*(?:\*{1,3}|#{2,6}\s)[^*#\n?]{2,40}[.:]?\*{0,3}\s*")  # "**Why.**" before an explanation
-_INTRO = lazy_pattern(
+_INTRO = any_case(
     r"^\W*(?:surprisingly|unsurprisingly|remarkably|interestingly|fortunately|luckily|of course|either way"
     r"|in (?:any|either|each|every|both) cases?"
     r"|in the end|oops|wait|correction|at last|no matter (?:how|what|which|the|where|who)(?: \w+){1,4}|anyway"
@@ -64,17 +59,15 @@ _INTRO = lazy_pattern(
     r"|(?:by|since|because|from"
     r"|(?!assum|guess|suppos|imagin|pretend|suspect|hop|kidd|jok|say|claim|ly|cheat)[a-z]{2,}ing"
     r"|[^\W\d_]{3,}(?:ando|endo|indo)|en [^\W\d_]{3,}ant"
-    r"|after|regardless of)\b[^,¤:]{0,120})(?:,\s*|\s(?=(?:we|i) ))",
-    re.IGNORECASE,
+    r"|after|regardless of)\b[^,¤:]{0,120})(?:,\s*|\s(?=(?:we|i) ))"
 )
-_MINE = lazy_pattern(r"\b(?:i|me|my|you|your|he|she|they|his|her|their|key|hearsay|luck|guess\w*)\b", re.IGNORECASE)
+_MINE = any_case(r"\b(?:i|me|my|you|your|he|she|they|his|her|their|key|hearsay|luck|guess\w*)\b")
 # "..., even though 8 looks right": what is conceded leaves the answer as it is, unless it is the writer's doubt.
-_CONCEDED = lazy_pattern(rf",?\s{CONCEDING}[^,.;¤]*", re.IGNORECASE)
+_CONCEDED = any_case(rf",?\s{CONCEDING}[^,.;¤]*")
 # "My decoy is", "My neighbour touches the wall at", "The tempting value is": says whose or what the box is.
-_CALLED = lazy_pattern(
+_CALLED = any_case(
     r"\W*+(?:my|mein|meine|mon|ma|mi|meu|minha|il mio|la mia|мой|моя)\s(?:\w+\s){0,2}\w+|.*\b(?:answers?|results?"
-    r"|solutions?|values?|numbers?)\s(?:is|was|are)\W*$",
-    re.IGNORECASE,
+    r"|solutions?|values?|numbers?)\s(?:is|was|are)\W*$"
 )
 _NAMED = lazy_pattern(
     r"^\W*(?:(?i:therefore|thus|hence|so|in total|altogether|in conclusion|finally)\b,?\s+)?[A-Z][a-z]+ "
@@ -87,30 +80,27 @@ _NAMED_ELSE = lazy_pattern(
     r"(?!As\b|In\b|On\b|At\b|Il\b|Elle\b)[A-ZÀ-ÖА-Я][^\W\d_]+ (?=(?:a|tiene|tem|ha|hat|paie|paye|paga"
     r"|bezahlt|zahlt|имеет)\b)"
 )
-_NEW_VALUE = lazy_pattern(
+_NEW_VALUE = any_case(
     r"\W*+(?:(?:to )?repeat|once more|again|nochmals?|noch einmal|(?:ich )?wiederhole|(?:je )?répète|repito"
     r"|repetimos|ripeto|ripetiamo|повторяю|powtarzam|tekrar|final(?: answer)?|result|total|hence|thus|so|therefore"
-    r"|rather|better|now)\W+§\W*$",
-    re.IGNORECASE,
+    r"|rather|better|now)\W+§\W*$"
 )
-_CONDITION = lazy_pattern(
+_CONDITION = any_case(
     r"\W*+(?:if(?! (?:we|you|one)\b)|unless|suppose|supposing|assuming|assume|had|were|should|provided"
     r"|imagine|pretend|in case|for (?:even|odd|small|large|big|positive|negative"
     r"|prime)\b(?! (?:factors|divisors))|whenever|at (?:best|worst)|on condition"
     r"|wenn|falls|angenommen|si(?! (?:\w+[aei]mos|on|nous|ottiene|ha|trova|deduce|ricava|calcola)\b)"
     r"|se(?! (?:obtiene|obtienen|tiene|sigue|deduce|concluye|encuentra|calcula|obtém|tem|conclui)\b)|если"
-    r"|如果|假设|假如|若|もし|만약|إذا|لو)\b",
-    re.IGNORECASE,
+    r"|如果|假设|假如|若|もし|만약|إذا|لو)\b"
 )
-_CONCLUDED = lazy_pattern(r"\b(?:therefore|thus|hence|so)\b,?", re.IGNORECASE)
-_CONCESSION = lazy_pattern(
+_CONCLUDED = any_case(r"\b(?:therefore|thus|hence|so)\b,?")
+_CONCESSION = any_case(
     r"^\W*(?:although|though|even though|while|whereas|despite|in spite of|contrary to|unlike|obwohl|auch "
     r"wenn|bien que|malgré"
-    r"|aunque|a pesar de|embora|apesar de|sebbene|nonostante|хотя|несмотря на)\b[^,]*,",
-    re.IGNORECASE,
+    r"|aunque|a pesar de|embora|apesar de|sebbene|nonostante|хотя|несмотря на)\b[^,]*,"
 )
 # Phrases of understood words that leave the answer open or attribute it to somebody else.
-_OPEN = lazy_pattern(
+_OPEN = any_case(
     r"\b(?:made (?:it|this|that) up|used to (?:be|equal)|supposed to (?:be|equal)|so far|up to (?:now|here"
     r"|this point)|for now|as of"
     r"|to date|at this point|at the moment|(?:he"
@@ -120,24 +110,21 @@ _OPEN = lazy_pattern(
     r"|\w+['’]s (?:own )?(?:answer|guess|solution|response|reply|choice|pick|result)(?! (?:set|curve))"
     r"|(?:his|her|their|your) (?:answer|guess|solution|response|reply|choice|pick|result))\b"
     r"|\b(?:he|she|they|you|my \w+) (?:get|got|gets|finds?|found|obtains?|obtained|computed?|answer(?:s"
-    r"|ed)?|wrote|put)\W*$",
-    re.IGNORECASE,
+    r"|ed)?|wrote|put)\W*$"
 )
-_ONE_OF_SEVERAL = lazy_pattern(
+_ONE_OF_SEVERAL = any_case(
     r"\b(?:one|some|an?|another|first|second|third|next|half|other|possible) (?:possible |of the "
-    r")?(?:answers?|solutions?|results?|values?)\b(?! of\b)",
-    re.IGNORECASE,
+    r")?(?:answers?|solutions?|results?|values?)\b(?! of\b)"
 )
 _NO_NOUNS = UNSAFE | SAFE | {"times", "less", "plus", "minus", "problems", "questions", "exercises", "is", "was"}
-_LED_FALSELY = lazy_pattern(
+_LED_FALSELY = any_case(
     r"\b(?:do not|don['’]?t|never) (?:be (?:fooled|misled|deceived|tricked)|worry|panic)"
     r"|make no mistake|^\W*correction\W*$"
     r"|\b(?:correct|correcting|fix|fixing) (?:my|the|an|our) (?:\w+ )?(?:mistake|error|slip)\b"
-    r"|\b(?:isn['’]t|not) (?:hard|difficult)\b",
-    re.IGNORECASE,
+    r"|\b(?:isn['’]t|not) (?:hard|difficult)\b"
 )
 # Beginnings of sentences that speak of the answer before them.
-_REFERS = lazy_pattern(
+_REFERS = any_case(
     r"\W*+(?:(?:and|also|still|then|now|well|so|oh|ah|ok|okay|of course|in fact|indeed|clearly|sadly"
     r"|unfortunately|alas"
     r"|honestly|frankly|to be honest)\b\W*)*"
@@ -152,10 +139,9 @@ _REFERS = lazy_pattern(
     r"|porém|questo|ciò"
     r"|quello|ma|però|purtroppo|это|этот|нет|но|однако|или)\b"
     r"|这|那|它|此|该|不|但|可是|然而|或|其实|等|これ|それ|この|その|いや|しかし|ただ|でも|아니|하지만"
-    r"|그러나|이것|그것|هذا|هذه|لكن|لا|أو|ذلك)",
-    re.IGNORECASE,
+    r"|그러나|이것|그것|هذا|هذه|لكن|لا|أو|ذلك)"
 )
-_NAMES_IT = lazy_pattern(
+_NAMES_IT = any_case(
     r"\b(?:halve\w*|halving|counted twice|double-count\w*|over-?count\w*|under-?count\w*|flipped|swapped|forgot\w*"
     r"|overlook\w*|neglect\w*|omit\w*|contradict\w*|violat\w*|still to be|i|i['’]\w+|me|my|mine|myself"
     r"|answers?|results?|solutions?|above"
@@ -165,73 +151,62 @@ _NAMES_IT = lazy_pattern(
     r"|respuesta|resultado"
     r"|solución|eu|meu|minha|resposta|solução|io|mio|mia|risposta|risultato|soluzione|я|мой|мне|меня"
     r"|ответ\w*|решени\w*|результат\w*)\b"
-    r"|我|答案|结果|結果|上面|以上|答え|正解|解答|私|僕|답|결과|الجواب|الإجابة|النتيجة|أنا",
-    re.IGNORECASE,
+    r"|我|答案|结果|結果|上面|以上|答え|正解|解答|私|僕|답|결과|الجواب|الإجابة|النتيجة|أنا"
 )
 # A sentence about an answer or its writer, where an everyday word may say whose the answer is or when it held.
-OF_ANSWERS = lazy_pattern(
+OF_ANSWERS = any_case(
     r"\b(?:answers?|results?|solutions?|values?|numbers?|guess\w*|i|i['’]\w+|me|my|mine|antwort\w*|ergebnis\w*"
     r"|lösung\w*"
     r"|zahl|ich|mein\w*|réponse\w*|résultat\w*|solution\w*|nombre|je|j['’]\w+|mon|ma|respuesta\w*|resultado\w*|solución"
     r"|número|yo|mi|resposta\w*|solução|eu|meu|minha|risposta|risultato|soluzione|numero|io|mio|mia|ответ\w*"
-    r"|результат\w*|решени\w*|число|я|мой)\b|答|الجواب|الإجابة|उत्तर|정답|답[은이]",
-    re.IGNORECASE,
+    r"|результат\w*|решени\w*|число|я|мой)\b|答|الجواب|الإجابة|उत्तर|정답|답[은이]"
 )
-_OF_FORMS = lazy_pattern(
-    r"\b(?:examples?|formats?|templates?|samples?|instructions?|placeholders?|syntax|style)\b", re.IGNORECASE
-)
-_ANSWERS_WITH = lazy_pattern(
+_OF_FORMS = any_case(r"\b(?:examples?|formats?|templates?|samples?|instructions?|placeholders?|syntax|style)\b")
+_ANSWERS_WITH = any_case(
     r"^\W*(?:so |therefore |thus )?(?:the |my )?(?:final |correct )?(?:answer|die (?:richtige )?antwort|die lösung"
-    r"|la réponse(?: finale)?|la respuesta(?: final)?|a resposta(?: final)?|la risposta(?: finale)?|ответ)\W",
-    re.IGNORECASE,
+    r"|la réponse(?: finale)?|la respuesta(?: final)?|a resposta(?: final)?|la risposta(?: finale)?|ответ)\W"
 )
 _RAISED = lazy_pattern("[²³¹⁰-₟]")
 DIGITS = lazy_pattern(r"\d[\d,]{0,40}(?:\.\d{1,40})?")
-_THERE = lazy_pattern(r"\W*+(?:there (?:are|is) [§¤]|(?:step|part|case) [§¤])", re.IGNORECASE)
-_EXCLAIMS = lazy_pattern(r"\W*+(?:ha+h?|who|what|how|why|when|where|huh|meh|lol|bah)\b", re.IGNORECASE)
+_THERE = any_case(r"\W*+(?:there (?:are|is) [§¤]|(?:step|part|case) [§¤])")
+_EXCLAIMS = any_case(r"\W*+(?:ha+h?|who|what|how|why|when|where|huh|meh|lol|bah)\b")
 _SHORT = 5  # words: a sentence this short is an exclamation, not an explanation
-_VERBS = lazy_pattern(
-    r"\b(?:this|it)(?:['’]s| (?:is|was|can|could|does|did|has|had|must|should|will|would|may|might|[a-z]{3,}s))\b",
-    re.IGNORECASE,
+_VERBS = any_case(
+    r"\b(?:this|it)(?:['’]s| (?:is|was|can|could|does|did|has|had|must|should|will|would|may|might|[a-z]{3,}s))\b"
 )
 _DENIALS = UNSAFE - {"if", "when", "would", "could", "can", "should", "or", "but", "however", "si", "se"}
-_POINTS = lazy_pattern(r"\b(?:it|this|that)\b", re.IGNORECASE)
-_POINTS_AT = lazy_pattern(
-    r"\b(?:it|this|that|answers?|numbers?|values?|results?|above|something|anything)\b", re.IGNORECASE
-)
+_POINTS = any_case(r"\b(?:it|this|that)\b")
+_POINTS_AT = any_case(r"\b(?:it|this|that|answers?|numbers?|values?|results?|above|something|anything)\b")
 _LATIN = lazy_pattern(r"[A-Za-zÀ-ÿА-я]")
-_OBJECTS = lazy_pattern(
+_OBJECTS = any_case(
     r"\W*+(?:(?:and|well|so|oh|ah)\b\W*)?(?:but(?! (?:i|we) (?:double-?)?check)|however|yet|although|though"
     r"|nevertheless"
     r"|nonetheless|except|unless|actually|alternatively|or|otherwise|else|rather|instead|unfortunately|alas|sadly"
     r"|no|not|nope|never|wait|hold|hmm+|oops|whoops|sorry|of course|then again|on (?:second|reflection|closer)|maybe"
     r"|perhaps|psych|lol|please|just|honestly|frankly|edit|correction|update|grade|score|§|¤"
     r"|aber|doch|jedoch|leider|oder|nein|moment|mais|cependant|pourtant|malheureusement|ou|non|pero|sin|no|o"
-    r"|mas|porém|não|ma|però|purtroppo|но|однако|или|нет|لكن|لا|أو)\b",
-    re.IGNORECASE,
+    r"|mas|porém|não|ma|però|purtroppo|но|однако|или|нет|لكن|لا|أو)\b"
 )
-_SPEAKS = lazy_pattern(r"\b(?:i|i['’]\w+|ich|je|j['’]\w+|yo|eu|io|я)\b", re.IGNORECASE)
+_SPEAKS = any_case(r"\b(?:i|i['’]\w+|ich|je|j['’]\w+|yo|eu|io|я)\b")
 # What the writer did to find the answer, or says to the reader: no judgement of the answer.
-_DID = lazy_pattern(
+_DID = any_case(
     r"\b(?:i|i['’]ve|i have|i['’]m|i am) (?:\w+ly |just |also |then |first |have )?(?:used?|solved?|factored"
     r"|applied|noticed"
     r"|computed|calculated|worked|checked|double-checked|rechecked|verified|counted|added|subtracted|multiplied|divided"
     r"|simplified|substituted|started|began|wrote (?!this|it|that|something)|expanded|rearranged|converted|hope|can"
-    r"|will|would be (?:happy|glad)|confident|sure|certain|happy|glad)\b",
-    re.IGNORECASE,
+    r"|will|would be (?:happy|glad)|confident|sure|certain|happy|glad)\b"
 )
 _JUDGEMENT = 8  # words: "This was a stab in the dark." is a judgement; longer sentences explain
-_IS = lazy_pattern(
+_IS = any_case(
     r"\W*+(?:and |so |still |then |well )?(?:(?:it|this|that|which|these|those|das|dies|es|ce|c['’]|cela|ça|eso"
     r"|esto|isso"
     r"|isto|questo|ciò|это)(?: (?:answer|value|result|number|solution|one))?"
     r"|the (?:above|answer|value|result|boxed \w+|number|solution))"
     r"(?:['’]s|\s*['’]?(?:is|was|are|were|seems?|looks?|sounds?|feels?|smells?|appears?|ist|war|est|était|es|era"
-    r"|é|è))?\b",
-    re.IGNORECASE,
+    r"|é|è))?\b"
 )
 # In a sentence about the answer, words that speak against it, in addition to UNSAFE.
-_AGAINST = lazy_pattern(
+_AGAINST = any_case(
     r"\b(?:ignor(?:e|es|ed|ing)|disregard\w*|discard\w*|forg[eo]t\w*|redo\w*|retract\w*|scratch|doubt\w*|bogus|careless"
     r"|na[iï]ve(?:ly)?|slips?|(?:over|under|double|mis)-?(?:count|calculat|read|cop)\w*|contradict\w*|violat\w*"
     r"|fail(?:s|ed)?"
@@ -244,28 +219,22 @@ _AGAINST = lazy_pattern(
     r"|arbitrar\w+(?! (?:\w+ )?(?:constants?|integers?|numbers?|reals?))|hunch|stab|coin|unsure|uncertain|confus\w+"
     r"|inconsistent|off by"
     r"|close to|or so|too (?:big|small|large|low|high|easy|much|many|good)|geraten|erfunden|deviné|inventé|inventado"
-    r"|inventei|adivin\w+|inventato|indovinato|equivo\w+|выдум\w+|угада\w+|ошиб\w+)\b",
-    re.IGNORECASE,
+    r"|inventei|adivin\w+|inventato|indovinato|equivo\w+|выдум\w+|угада\w+|ошиб\w+)\b"
 )
-_PREDICATE = lazy_pattern(
+_PREDICATE = any_case(
     r"\W*+(?:is|was|are|were|would|could|might|may|can|cannot|should|must|turn\w*|look\w*|seem\w*|sound\w*|feel\w*"
     r"|appear\w*|belong\w*|prov\w+|need\w*|ha[sd]|have|do|does|did|comes?|came|got|gets?|goes|plus|minus|times|or|to"
     r"|ist|war|wäre|est|était|serait|es|era|sería|é|seria|è|sarebbe)\b"
     r"|\s*[,;—–-]{1,3}\s*(?:(?:al)?though|but|however|or|unless|if|except|at (?:least|most)|i|which i|which he"
-    r"|which she|yet)\b",
-    re.IGNORECASE,
+    r"|which she|yet)\b"
 )
-_CALCULATION = lazy_pattern(
-    r"[\d)%}]\s*[a-z.]{0,12}\s*=|=\s*[$(]*-?\d|§\s*[+*/×÷-]\s*§|[a-z]\s*=\s*[$]?\d|[+*/×÷=-]\s*\d", re.IGNORECASE
-)
+_CALCULATION = any_case(r"[\d)%}]\s*[a-z.]{0,12}\s*=|=\s*[$(]*-?\d|§\s*[+*/×÷-]\s*§|[a-z]\s*=\s*[$]?\d|[+*/×÷=-]\s*\d")
 CALCULATED = lazy_pattern(r"\d[\s$)]*[-+*/×x÷−–][\s$(]*\d[\d.,]*[\s$)%]*=[\s$]*$")  # "3 * 7 ="
 _POINT_NAMES = lazy_pattern(r"\b(?!NOT?\b|OR\b)[A-Z]{2,3}\b")  # "the length of AB"
 _ROMAN = lazy_pattern(r"\b(?:quadrants?|types?|cases?) I(?: (?:and|or) I[IV])?\b")
-_ENGLISH = lazy_pattern(r"\b(?:the|is|has|that|therefore|so|of|in|we)\b", re.IGNORECASE)
+_ENGLISH = any_case(r"\b(?:the|is|has|that|therefore|so|of|in|we)\b")
 _NAME = lazy_pattern(r"(?<=[a-z,] )[A-Z][a-z]+(?:'s)?\b(?! (?:answers?|guess|result|solution|opinion|key)\b)")
-_GERMAN = lazy_pattern(
-    r"\b(?:der|die|das|ist|sind|ein|eine|einen|also|somit|daher|damit|hat|es|insgesamt)\b", re.IGNORECASE
-)
+_GERMAN = any_case(r"\b(?:der|die|das|ist|sind|ein|eine|einen|also|somit|daher|damit|hat|es|insgesamt)\b")
 _NAME_ELSE = lazy_pattern(r"(?<=[a-zà-ÿа-яё,] )[A-ZÀ-ÖА-Я][a-zà-ÿа-яё]+\b")
 _OR = lazy_pattern(r"§(?:,?\s+or\s+(?:about\s+)?|或)(?:[A-Za-z]\s*=\s*)?§")  # already compared with each other
 _PLURAL = lazy_pattern(r"§[\s$})*]{0,3}([^\W\d_]+)")
@@ -274,8 +243,7 @@ CONDITIONAL = Gated(
     r"|daría|valdría|seria|seriam"
     r"|poderia|deveria|daria|sarebbe|sarebbero|potrebbe|dovrebbe|darebbe|wäre|wären|würde|würden|könnte"
     r"|müsste|dürfte|sollte|sei|seien|gdyby|\w{2,}ł[aoy]?by|skulle|zou(?:den)?|seandainya"
-    r"|(?-i:[a-zéí]+erait|[a-zéí]+rían?|[a-z]+erebbe))\b|\bбы\b",
-    re.IGNORECASE,
+    r"|(?-i:[a-zéí]+erait|[a-zéí]+rían?|[a-z]+erebbe))\b|\bбы\b"
 )
 
 
@@ -456,20 +424,18 @@ def _objection(plain: str) -> str:
 
 
 # Denials in what leads to a box by a colon, of what is not the answer: "Product rule, no surprises:".
-_EXPLAINED_NOT = lazy_pattern(
+_EXPLAINED_NOT = any_case(
     r"(?<![^\W\d_])(?:no|kein\w*|sans|sin|sem|senza|без|bez|zonder|utan)\s(?!(?:such|real|solutions?|answers?|values?)\b)"
     r"(?=[^\W\d_]{4,})"
     r"|(?:(?<=,\s)|^\W*)(?:and |und |et |y |e |а |en |i |och )?(?:not|nicht|pas|non|no|não|не|nie|niet|inte)\s"
     r"(?=(?:just |only |nur |seulement |solo |только )?(?:one|two|three|eine?r?|zwei|une?|deux|un[oa]?|dos|uma?|dois"
     r"|due|один|два|jeden|dwa|één|twee|ett|två|\d{1,3})(?![^\W_]))"
-    r"|\b(?:don['’]t|do not|won['’]t|needn['’]t|didn['’]t) (?:bother|need|have to|want to)\b",
-    re.IGNORECASE,
+    r"|\b(?:don['’]t|do not|won['’]t|needn['’]t|didn['’]t) (?:bother|need|have to|want to)\b"
 )
-_OF_WRITER = lazy_pattern(
+_OF_WRITER = any_case(
     r"\b(?:sure|certain|know|guess\w*|think|believe|likely|right|correct|wrong|this|that|it|sicher|weiß|richtig|das|dies|es"
     r"|sûr|sais|juste|ce|cela|ça|segur[oa]|sé|correct[oa]|esto|eso|isso|isto|sei|cert[oa]|so|sicur[oa]|questo|ciò|seker"
-    r"|zeker|weet|dat|wiem|pewny|to|säker|det)\b|(?<!\w)(?:знаю|уверен\w*|это|точно|верно|впевнен\w*|це)(?!\w)",
-    re.IGNORECASE,
+    r"|zeker|weet|dat|wiem|pewny|to|säker|det)\b|(?<!\w)(?:знаю|уверен\w*|это|точно|верно|впевнен\w*|це)(?!\w)"
 )
 
 

@@ -23,17 +23,17 @@ from verifiers.extract.statement_words import (
     WORD,
 )
 from verifiers.extract.vocabulary import HARMLESS, UNSAFE
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _REASON_IN = {"car": "fr", "want": "nl", "bo": "pl", "ty": "sv"}
 _IN_SWEDISH = lazy_pattern(r"\bI\b")  # "in" in Swedish, "and" in Polish, an article in Italian
 _FRENCH_NOW = lazy_pattern(r"^\W*Or\b")  # "Or la somme est 4": "now"
-_RESTATED = lazy_pattern(r"\b(?:ou seja|o sea|das heißt|c['’]est-à-dire)\b", re.IGNORECASE)
+_RESTATED = any_case(r"\b(?:ou seja|o sea|das heißt|c['’]est-à-dire)\b")
 _FOUND_BY_MYSELF = lazy_pattern(
     r"\bI (?=(?:get|got|have|find|found|obtain(?:ed)?|count(?:ed)?|calculated?|computed?|work(?:ed)? out|arrived? at"
     r"|end(?:ed)? up with)\b)"
 )
-_SIX = lazy_pattern(r"\bsei\b", re.IGNORECASE)  # a subjunctive in German, but not in Italian and Portuguese
+_SIX = any_case(r"\bsei\b")  # a subjunctive in German, but not in Italian and Portuguese
 _SINCE = (
     r"since|because|as|given that|seeing that|if|when|weil|da|wenn|puisque|comme|parce que|si|como|ya que"
     r"|dado que|puesto que|porque|visto que"
@@ -41,29 +41,25 @@ _SINCE = (
     r"|если|так как|поскольку|раз|çünkü"
 )
 # A reason or condition before its main clause: "Since 162 is more than 158, Ines is taller."
-_PREMISE = lazy_pattern(
+_PREMISE = any_case(
     rf"\W*(?:(?:so|also|donc)\s+)?(?:(?:{_SINCE})\b[^,;]{{1,200}}(?:,(?=\d)[^,;]{{0,60}})*,\s+"
-    r"|(?:因为|由于|既然|如果|若)[^，,]{1,120}[，,]\s*|(?:بما أن|لأن|चूँकि|चूंकि|क्योंकि)[^،,]{1,160}[،,]\s*)",
-    re.IGNORECASE,
+    r"|(?:因为|由于|既然|如果|若)[^，,]{1,120}[，,]\s*|(?:بما أن|لأن|चूँकि|चूंकि|क्योंकि)[^،,]{1,160}[،,]\s*)"
 )
 _AND_SINCE = Gated(
-    rf"[,;]?\s+(?:and|und|et|y|e|en|och|i|и|oraz)\s+(?:{_SINCE})\s[^,;]{{1,160}}(?:,(?=\d)[^,;]{{0,60}})*,\s+",
-    re.IGNORECASE,
+    rf"[,;]?\s+(?:and|und|et|y|e|en|och|i|и|oraz)\s+(?:{_SINCE})\s[^,;]{{1,160}}(?:,(?=\d)[^,;]{{0,60}})*,\s+"
 )
 # A clause about something beside the conclusion: "..., while 3 is odd".
 _BESIDE = Gated(
     r"(?:,\s|\s)(?:while|whereas|although|though|whatever|no matter|regardless of|despite|während|egal|trotz|malgré"
     r"|a pesar de|apesar de|nonostante|несмотря на|wohingegen|obwohl|tandis que|alors que|bien que"
     r"|mientras|aunque|enquanto|embora"
-    r"|mentre|sebbene|terwijl|hoewel|medan|fastän|podczas gdy|chociaż|тогда как|хотя|trong khi|sedangkan)\b",
-    re.IGNORECASE,
+    r"|mentre|sebbene|terwijl|hoewel|medan|fastän|podczas gdy|chociaż|тогда как|хотя|trong khi|sedangkan)\b"
 )
 # Words that restate what precedes them and conclude nothing from it.
-_RESTATES = lazy_pattern(
+_RESTATES = any_case(
     r"\W*+(?:which is|that|namely|in other|i\.e|d\.|das heißt|nämlich|c['’]est|es decir|a saber|o sea|ou seja"
     r"|isto|cioè|vale|to jest"
-    r"|oftewel|dat|det|yani|tức|yaitu|то есть|т|يعني|यानी|即|也就是|すなわち|つまり|즉|共)",
-    re.IGNORECASE,
+    r"|oftewel|dat|det|yani|tức|yaitu|то есть|т|يعني|यानी|即|也就是|すなわち|つまり|즉|共)"
 )
 
 
@@ -130,15 +126,13 @@ def opposed(clause: str, language: str) -> bool:
 
 
 # "Four tickets would set you back 34 dollars.": a polite statement, unless a condition is in the sentence.
-_PRICED = lazy_pattern(
+_PRICED = any_case(
     r"\bwould (?=(?:\w+ )?(?:set (?:\w+ )?back|cost|come (?:out )?(?:to|at)|be paying|total|amount to|add up to"
-    r"|need|require|take|use|have (?:to )?(?:\d|[a-z-]+ (?:left|altogether))|be left with)\b)",
-    re.IGNORECASE,
+    r"|need|require|take|use|have (?:to )?(?:\d|[a-z-]+ (?:left|altogether))|be left with)\b)"
 )
-_UNREAL_PRICE = lazy_pattern(
+_UNREAL_PRICE = any_case(
     r"\b(?:if|without|had|were|unless|otherwise|normally|usually|instead|originally|before|but|then|twice|another"
-    r"|other|next)\b",
-    re.IGNORECASE,
+    r"|other|next)\b"
 )
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 
 from verifiers.extract.bounds_in_words import bound_in_words
 from verifiers.extract.gates import Gated
 from verifiers.extract.quantities import quantities
 from verifiers.extract.spans import Extraction, Span
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 OF_CHANCE = Gated(
     r"\b(?:probab|chance|odds|likel|how often|wahrscheinlich|trefferquote|posibilidad|possibilit|kans\b|sannolik"
     r"|prawdopodob|pravděpodob"
-    r"|olasılı|xác suất|peluang)|вероятн|шанс|ймовірн|πιθανότητ|احتمال|संभावना|प्रायिकता|概率|可能性|確率|확률|הסתברות",
-    re.IGNORECASE,
+    r"|olasılı|xác suất|peluang)|вероятн|шанс|ймовірн|πιθανότητ|احتمال|संभावना|प्रायिकता|概率|可能性|確率|확률|הסתברות"
 )
 # What stands between the part and the whole, by language.
 _BETWEEN = {
@@ -27,16 +25,15 @@ _BETWEEN = {
     "cs": "z|ze", "id": "dari", "vi": "trên|trong", "el": "στα|στις|στους", "ar": "من|من بين|في", "fa": "از",
 }  # fmt: skip
 _JOINTS = {
-    language: lazy_pattern(
+    language: any_case(
         rf"[\s-](?:(?:chances?|times?|possibilities|chancen?|möglichkeiten|posibilidades|possibilidades|mal|fois|veces"
         rf"|vezes|volte|keer|szansa|шанса?|раз)\s)?(?:{words})"
-        r"[\s-](?:(?:the|den|les|los|as|os)\s)?$",
-        re.IGNORECASE,
+        r"[\s-](?:(?:the|den|les|los|as|os)\s)?$"
     )
     for language, words in _BETWEEN.items()
 }
 _LONGEST = 40  # characters of the joint
-_ONE = lazy_pattern(r"\b(?:ein|eine[rs]?|une?|una|uno|uma?|één|ett|en|jedn[ao]|jeden|одна|один)$", re.IGNORECASE)
+_ONE = any_case(r"\b(?:ein|eine[rs]?|une?|una|uno|uma?|één|ett|en|jedn[ao]|jeden|одна|один)$")
 _CLOSED = lazy_pattern(
     r"[\s*_)}$]*(?:\s(?:chance|probability|odds)(?:\sof (?:that|it|this|success|happening))?)?"
     r"(?:です|である|だ|になります|입니다|이다|이에요|है|हैं|होंगे|['’][td][iıuü]r)?[\s.!。।*_)\"”$]*"
@@ -89,24 +86,21 @@ _ASKS_SEVERAL = Gated(
     r"|каковы"
     r"|(?:найдите|назовите|перечислите|укажите)[^.?!]{0,20}все"
     r"|які|знайдіть всі|ما هي|أوجد جميع|ποιοι|ποιες|ποια)|哪些|哪两个|哪几个|所有|すべて|全て|何と何|모두 (?:구|찾)"
-    r"|모든|무엇과|कौन-?सी? (?:दो )?संख्याएँ",
-    re.IGNORECASE,
+    r"|모든|무엇과|कौन-?सी? (?:दो )?संख्याएँ"
 )
-_AND = lazy_pattern(
+_AND = any_case(
     r"\s*(?:[,，、;；]\s*)?(?:(?:and|und|et|y|e|и|і|та|й|en|och|i|oraz|a|ve|và|dan|και|og|și|और)(?![^\W\d_])"
-    r"|[和及与與]|以及|と|[와과]|(?<=\s)[وו]-?)\s*|\s*[,，、;；]\s*",
-    re.IGNORECASE,
+    r"|[和及与與]|以及|と|[와과]|(?<=\s)[وו]-?)\s*|\s*[,，、;；]\s*"
 )
 # The words directly before a list that is stated.
-_STATES_LIST = lazy_pattern(
+_STATES_LIST = any_case(
     r"(?:\b(?:are|is|be|sind|ist|lauten|sont|est|son|es|são|é|sono|è|zijn|is|är|to|są|wynoszą|jsou|adalah|ialah|là"
     r"|include|involved are)\b|(?<!\w)(?:это|равны|будут|є|هي|هما|είναι"
     r"|हैं|הם)(?!\w)|[—–:：是为為はが]|[은는])"
     r"(?:[\s,]+(?:thus|therefore|then|hence|simply|just|exactly|also|somit|daher|folglich|genau|donc|alors|ainsi"
     r"|entonces|pues|então|portanto|logo|quindi|dunque|dus|alltså|więc"
     r"|zatem|the numbers|numbers?|die zahlen))*[\s,]*[*$({\[]*$|^\W*(?:so|therefore|thus|hence|also|donc|así que"
-    r"|portanto|quindi)?\W*$",
-    re.IGNORECASE,
+    r"|portanto|quindi)?\W*$"
 )
 
 
@@ -143,41 +137,35 @@ def closing_form(text: str, sentence: Span, asked: str) -> tuple[int, Extraction
     return bound_in_words(text, sentence, asked)
 
 
-_ASKS_RATIO = lazy_pattern(
+_ASKS_RATIO = any_case(
     r"\bratio|verhältnis|rapport|razão|razón|proporci|proporç|proporz|verhouding|förhålland|stosun|отношени"
-    r"|比|비율|(?<!\w)비(?!\w)|비는",
-    re.IGNORECASE,
+    r"|比|비율|(?<!\w)비(?!\w)|비는"
 )
-_RATIO = lazy_pattern(
+_RATIO = any_case(
     r"((?<![\w.,:])\d{1,6} (?:to|zu|à|contre|a|para|tot|staat tot|till|do|к)\s+\d{1,6}"
-    r"|(?<![\d.,:])\d{1,6}\s?[比対对대]\s?\d{1,6})(?:の比|의 비율?|的比)?(?:です|である|입니다|이다|예요)?[\s.。!*]*$",
-    re.IGNORECASE,
+    r"|(?<![\d.,:])\d{1,6}\s?[比対对대]\s?\d{1,6})(?:の比|의 비율?|的比)?(?:です|である|입니다|이다|예요)?[\s.。!*]*$"
 )
-_ASKS_BETWEEN = lazy_pattern(
+_ASKS_BETWEEN = any_case(
     r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)\b|(?<!\w)(?:между|між|बीच|بین"
     r"|بين)(?!\w)"
-    r"|之间|之間|の間|사이|arasında|μεταξύ",
-    re.IGNORECASE,
+    r"|之间|之間|の間|사이|arasında|μεταξύ"
 )
-_BOUNDS = lazy_pattern(
+_BOUNDS = any_case(
     r"(?:\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)|(?<!\w)(?:между|між)|μεταξύ)\s+"
     r"([$*]*(-?\d[\d.,/]*)[$*]* (?:and|und|y|et|e|en|och|a|i|dan|và|и|та|και) [$*]*(-?\d[\d.,/]*)[$*]*)"
-    r"(?<![.,])[\s.!*]*(?:lies?|liegt|liegen|ligger)?[\s.!*]*$",
-    re.IGNORECASE,
+    r"(?<![.,])[\s.!*]*(?:lies?|liegt|liegen|ligger)?[\s.!*]*$"
 )
-_ASKS_POINT = lazy_pattern(
+_ASKS_POINT = any_case(
     r"\b(?:points?|coordinates?|cent(?:er|re)|zentrum|mittelpunkt|centro|vertex|midpoint|meet|intersect\w*|cross|punkt\w*|koordinaten|scheitel\w*"
     r"|schneide\w*|sommet"
     r"|coordonnées|milieu|puntos?|vértice|coordenadas|ponto|punto|coordinate|vertice|vect(?:or|eur)s?|vektor"
     r"|vettore|wektor|współrzędn\w*|tọa độ|vectơ|koordinat\w*)\b"
-    r"|(?<!\w)(?:точк\w*|координат\w*|вершин\w*|вектор\w*)|点|坐标|座標|頂点|좌표|向量|ベクトル|벡터",
-    re.IGNORECASE,
+    r"|(?<!\w)(?:точк\w*|координат\w*|вершин\w*|вектор\w*)|点|坐标|座標|頂点|좌표|向量|ベクトル|벡터"
 )
-_ASKS_FACTORS = lazy_pattern(
+_ASKS_FACTORS = any_case(
     r"prime factor|factoriz|factoris|primfaktor|facteurs premiers|factores primos|fatores primos|fattori primi"
     r"|простые множ"
-    r"|质因数|質因数|素因数|소인수|czynniki pierwsze|priemfactor",
-    re.IGNORECASE,
+    r"|质因数|質因数|素因数|소인수|czynniki pierwsze|priemfactor"
 )
 _POWER = r"\d{1,6}[²³⁴⁵⁶⁷⁸⁹]?(?:\^\{?\d\}?)?"
 _FACTORS = lazy_pattern(  # "360 = 2³ × 3² × 5"
@@ -192,10 +180,9 @@ _POINT_BY_NAMES = lazy_pattern(  # "The vertex sits at x = 3, y = 5."
     r"(?<![\w'’])(x\s?=\s?([-−]?\d[\d./]*)(?:,| and|, and| und| et| y"
     r"| e)\s(?:at\s)?y\s?=\s?([-−]?\d[\d./]*))(?<![.,])[\s.!*]*$"
 )
-_ASKS_MATRIX = lazy_pattern(
+_ASKS_MATRIX = any_case(
     r"\\begin\{[a-z]?matrix\}|\b(?:matri(?:x|ces?|z|zes)|macierz\w*|inverse|transpose|product)\b|\[\["
-    r"|\b[A-Z]\^|(?<!\w)матриц\w*|矩阵|行列|행렬",
-    re.IGNORECASE,
+    r"|\b[A-Z]\^|(?<!\w)матриц\w*|矩阵|行列|행렬"
 )
 _ROW = r"\[\s*[-−]?[\w./]+(?:\s*,\s*[-−]?[\w./]+){0,9}\s*\]"
 _MATRIX = lazy_pattern(  # "So A squared = [[1, 4], [0, 1]]."
@@ -215,7 +202,7 @@ _FORMS = (
 _GIVES = lazy_pattern(  # a line such as "- x = 1"
     r"\s*+(?:(?:[-*•]|\d\.)\s+)?[$*]*+(?P<name>[A-Za-zα-ω](?:_\{?\w\}?)?)\s*+=[^=<>?\n]{1,60}"
 )
-_LEADS_TO_LINES = lazy_pattern(  # "So the solution is:", and no other word
+_LEADS_TO_LINES = any_case(  # "So the solution is:", and no other word
     r"\W*+(?:(?:so|thus|therefore|hence|then|finally|also|daher|donc|ainsi|por (?:lo )?tanto|así que|portanto|logo"
     r"|quindi|итак|значит|所以|因此|故|よって|따라서)[\s,，]*+)?(?:(?:we (?:get|have|find"
     r"|obtain)|the|our|die|das|la|le|les|las"
@@ -223,8 +210,7 @@ _LEADS_TO_LINES = lazy_pattern(  # "So the solution is:", and no other word
     r"|lösung(?:en)?|antwort|werte|ergebnisse?|réponse|valeurs|soluci(?:ón|ones)|respuesta|valores|soluç(?:ão|ões)"
     r"|resposta|soluzion[ei]|risposta|решение|ответ|значения|解|答案|答え|정답|해)?(?:\s(?:of|to|for|des|du|del|do|da)"
     r" (?:the |this )?(?:system|equations?|gleichungssystems|système|sistema))?\s?(?:is|are|ist|sind|lautet|lauten|est"
-    r"|sont|es|son|é|são|è|sono|是|为|為|は)?[\s*_]*+[:：][\s*_]*+",
-    re.IGNORECASE,
+    r"|sont|es|son|é|são|è|sono|是|为|為|は)?[\s*_]*+[:：][\s*_]*+"
 )
 _MOST_LINES = 8
 

@@ -13,7 +13,7 @@ from verifiers.extract.gates import Gated
 from verifiers.extract.hedges import COMPARES
 from verifiers.extract.sentences import MATHS, NUMBER
 from verifiers.extract.spans import Span
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.units.words import PERCENT
 
 _WORD_OR_HASH = lazy_pattern(r"\w+|#")
@@ -42,15 +42,13 @@ UNSURE = Gated(
     r"|puedo|sé|se|lo|son)(?![^\W\d_])"
     r"|不(?:会|會|知|能|是|对|對|确|確|行|满足|滿足|符合|成立)|満たさ|没(?:有?办法|法|有答案)|沒(?:有?辦法|法)"
     r"|无法|無法|或|也许|可能|猜"
-    r"|吗|嗎|ません|ない|たぶん|かも|分から|わから|모르|못|없|아니|아마|또는|नहीं|शायद|(?<![\u0900-\u097f])या(?![\u0900-\u097f])",
-    re.IGNORECASE,
+    r"|吗|嗎|ません|ない|たぶん|かも|分から|わから|모르|못|없|아니|아마|또는|नहीं|शायद|(?<![\u0900-\u097f])या(?![\u0900-\u097f])"
 )
-ANNOUNCING = lazy_pattern(
+ANNOUNCING = any_case(
     r"\b(?:answer|solution to|antwort|lösung|réponse|respuesta|resposta|risposta|antwoord|cevap|jawaban)"
-    r"|ответ|答案|答え|정답|الجواب|الإجابة|उत्तर",
-    re.IGNORECASE,
+    r"|ответ|答案|答え|정답|الجواب|الإجابة|उत्तर"
 )
-SETUP = lazy_pattern(
+SETUP = any_case(
     r"\s*+[-*>#\d.)]*+\s*+(?:(?:so|now|first|then|next|and|but)\s+"
     r"|(?:so|now|first|then|next),\s+(?=(?:note|recall|remember|given|suppose|assum\w+|consider|let)\b))?"
     r"(?:\b(?:let|suppose|assum\w+|consider\w*"
@@ -71,14 +69,12 @@ SETUP = lazy_pattern(
     r"|sia|supponiamo|esercizio|domanda|io|opgave|vraag|soru|soal)\b|(?:пусть|предположим|задача|вопрос|шаг|я"
     r"|дано)(?!\w)"
     r"|第|设|設|假设|假設|已知|若|如果|问题|問題|题目|求|设|仮定|문제|만약|المسألة|السؤال|ليكن|لنفترض|प्रश्न"
-    r"|माना|यदि)",
-    re.IGNORECASE,
+    r"|माना|यदि)"
 )
-NEED = lazy_pattern(
+NEED = any_case(
     r"\b(?:need|want|have|try|asked|asks?|supposed|going|remains?) to (?:find|know|show|prove|check|verify|get"
     r"|determine|compute"
-    r"|calculate|solve)\b",
-    re.IGNORECASE,
+    r"|calculate|solve)\b"
 )
 CONCLUDES = Gated(
     r"\b(?:so|therefore|thus|hence|then|consequently|finally|altogether|in total|in all|total\w*|overall|left"
@@ -100,8 +96,7 @@ CONCLUDES = Gated(
     r"|因此|所以|故|从而|得|共|剩|等于|[是为為](?=\s*[$(\\*]*$)|于是|综上|全部で|解くと|計算すると|よって"
     r"|したがって|ゆえに|だから|つまり|合計|残り|따라서"
     r"|그러므로|결국|모두|총|남|هو(?=\s*$)|هناك(?=\s*$)|يساوي|تساوي"
-    r"|إذن|لذا|لذلك|ومنه|ดังนั้น|المجموع|अतः|इसलिए|कुल",
-    re.IGNORECASE,
+    r"|إذن|لذا|لذلك|ومنه|ดังนั้น|المجموع|अतः|इसलिए|कुल"
 )
 
 
@@ -119,8 +114,7 @@ _LEADS = Gated(
     r"|implica que)"
     r"|(?:o que|isso) (?:nos )?(?:dá|significa que|implica que)|(?:il che|ciò) (?:ci )?(?:dà|significa che"
     r"|implica che)"
-    r"|yani|(?:это )?(?:означает|значит), что|(?:^|[\s，,])即|합계는|즉,?)\s*$",
-    re.IGNORECASE,
+    r"|yani|(?:это )?(?:означает|значит), что|(?:^|[\s，,])即|합계는|즉,?)\s*$"
 )
 
 
@@ -129,7 +123,7 @@ def _not_after(words: str) -> str:
 
 
 # Words after which a number is not the value of a sentence: "step 7", "the square of 7", "in 7 minutes".
-_IN_PERCENT = lazy_pattern(rf"(?:%|{PERCENT})$", re.IGNORECASE)
+_IN_PERCENT = any_case(rf"(?:%|{PERCENT})$")
 _ARGUMENT = Gated(
     r"(?:\b(?<!each )(?<!every )(?:problem|question|exercise|step|part|page|chapter|section|figure|table"
     r"|example|case|equation"
@@ -158,16 +152,14 @@ _ARGUMENT = Gated(
     r"|van|na|после|через|из|от|до|чем"
     r"|для|на|с|в|квадрат|без)"
     r"|(?<![存现現所實实])在|见|見|百分之|минус|负|負|マイナス|마이너스|음수|سالب|ناقص|menos|moins|meno|من|بعد|(?<!之)比"
-    r"|مربع)\s*(?:(?:the|an?|numbers?|числа)\s+)*+[$(\\]*\s*$",
-    re.IGNORECASE,
+    r"|مربع)\s*(?:(?:the|an?|numbers?|числа)\s+)*+[$(\\]*\s*$"
 )
-_INCREASED = lazy_pattern(
+_INCREASED = any_case(
     r"\b(?:(?:increas|decreas|grow|grew|ris|rose|fall|fell|drop|reduc|chang|shr[aiu]nk|improv|declin)\w*"
-    r"|(?:goes|gone|go|went|is|was) (?:up|down))\s+by\s*[$(\\]*$",
-    re.IGNORECASE,
+    r"|(?:goes|gone|go|went|is|was) (?:up|down))\s+by\s*[$(\\]*$"
 )  # "the area decreases by 25%"
-_IN = lazy_pattern(r"\b(?:in|for|during|en|pendant|dans|durante|during|за)\s*$", re.IGNORECASE)
-_NOT_THE_VALUE = lazy_pattern(
+_IN = any_case(r"\b(?:in|for|during|en|pendant|dans|durante|during|за)\s*$")
+_NOT_THE_VALUE = any_case(
     r"\s*(?:(?:times|more|less|fewer|greater|larger|smaller|bigger|squared|cubed|too|tries|attempts|and|or|to"
     r"|plus|minus|divided|multiplied|doubled|halved|mal|fois|veces|vezes|volte|раз|больше|меньше)\b"
     r"|-odd\b|[^\W\d_a-z]{0,2}\s?(?:左右|近く|余り(?![まがは])|弱(?!い)|以下|남짓|가까이)|多[个個的]|kadar\b"
@@ -178,15 +170,13 @@ _NOT_THE_VALUE = lazy_pattern(
     r"|से (?:ज़्यादा|ज्यादा|अधिक|कम|बड़[ाीे]|छोट[ाीे])|の(?:二乗|平方|倍|三乗|約数|倍数)|的(?:平方|立方|倍|因|约|三"
     r"|两|二)|倍|次方|의|题|題|半"
     r"|个半|個半|又"
-    r"|問|题目|步|号|번째|번|番目|-(?:й|я|е|го|му|ой|ая|ое|ый|er|e|de)(?![^\W\d_])|في المائة من|का वर्ग)",
-    re.IGNORECASE,
+    r"|問|题目|步|号|번째|번|番目|-(?:й|я|е|го|му|ой|ая|ое|ый|er|e|de)(?![^\W\d_])|في المائة من|का वर्ग)"
 )
 # A number that continues in words: "5 million" is not 5.
-_SCALED = lazy_pattern(
+_SCALED = any_case(
     r"\s*(?:(?:hundred|thousand|million|billion|trillion|dozen|tausend|million(?:en|s|es)|milliarden?|mille|mil"
     r"|milhões|mila|milioni|тысяч\w*|тыс|млн|promille|percentage)(?![^\W\d_])|[万萬亿億만억천折成]|千(?![克米瓦])"
-    r"|百(?:分点)?)",
-    re.IGNORECASE,
+    r"|百(?:分点)?)"
 )
 FORMULA = lazy_pattern(MATHS.pattern + r"|\\[dt]?frac\{[^{}\n]{1,40}\}\{[^{}\n]{1,40}\}", re.DOTALL)
 _SIGNS = lazy_pattern(r"[+=|<>^\\{}\[\]#~@&]")
@@ -216,28 +206,24 @@ _BOUND = Gated(
     r"|(?:свыше|порядка|от силы|менее|более|чуть (?:больше|меньше)|вдвое (?:больше|меньше)|дважды|نحو|ما يقارب"
     r"|не (?:менее|более|меньше|больше)|почти|至少|至多|最多|最少|接近|将近|不到|超过|不超过|少なくとも"
     r"|多くとも|ほぼ"
-    r"|적어도|많아야|거의|على الأقل|على الأكثر|تقريبا)\s*[$(\\*]*$",
-    re.IGNORECASE,
+    r"|적어도|많아야|거의|على الأقل|على الأكثر|تقريبا)\s*[$(\\*]*$"
 )
-_ON_THE_WAY = lazy_pattern(
+_ON_THE_WAY = any_case(
     r"\b(?:so far|before rounding|before \w+ing\b|intermediate|partial|preliminary|provisional|of the (?:answer"
     r"|result|solution))\b"
     r"|\b(?:bisher|bislang|zwischen\w+|jusqu['’]ici|hasta ahora|até agora|finora)\b|(?:пока|промежуточн\w+)|目前"
     r"|到目前|中间|これまで|途中"
-    r"|지금까지|중간",
-    re.IGNORECASE,
+    r"|지금까지|중간"
 )
 _CLAUSE = lazy_pattern(r",\s+(?:so|and so|therefore|hence|thus|daher|also|donc|por lo tanto|quindi)\b|所以|因此")
-_TO_DO = lazy_pattern(
+_TO_DO = any_case(
     r"\bremains to\b|\bto (?:consider|check|examine|distinguish|go through|verify|look at)\b|\bin (?:this|the"
     r"|my) (?:solution|proof"
-    r"|argument|derivation)\b",
-    re.IGNORECASE,
+    r"|argument|derivation)\b"
 )
-_OF_THE_QUESTION = lazy_pattern(
+_OF_THE_QUESTION = any_case(
     r"\bin (?:the|this) (?:question|problem|prompt|text|title|statement|exercise)\b"
-    r"|\b(?:divisor|factor|multiple|digit|part|half) of (?:the|my|our) (?:answer|result|solution)\b",
-    re.IGNORECASE,
+    r"|\b(?:divisor|factor|multiple|digit|part|half) of (?:the|my|our) (?:answer|result|solution)\b"
 )
 
 
@@ -301,7 +287,7 @@ def concludes(part: str) -> bool:
     return CONCLUDES.search(part) is not None
 
 
-_WITH = lazy_pattern(r"\b(?:with|mit|avec|con|com|met|med|z|ze|s|se)\s+$|(?<!\w)(?:с|со|з|із)\s+$", re.IGNORECASE)
+_WITH = any_case(r"\b(?:with|mit|avec|con|com|met|med|z|ze|s|se)\s+$|(?<!\w)(?:с|со|з|із)\s+$")
 
 
 def altered(
@@ -390,10 +376,10 @@ def stands_as_value(text: str, sentence: Span, span: Span, *, evidence: bool) ->
     return True
 
 
-_A_PART = lazy_pattern(r"\b(?:half|part|thirds?|quarters?|each|one|only|twice|double)\b", re.IGNORECASE)
-_INFINITIVE = lazy_pattern(r"\s?to ([a-z]{3,})\b", re.IGNORECASE)
+_A_PART = any_case(r"\b(?:half|part|thirds?|quarters?|each|one|only|twice|double)\b")
+_INFINITIVE = any_case(r"\s?to ([a-z]{3,})\b")
 # Words that say that a function of the value is given.
-_TRANSFORMED = lazy_pattern(
+_TRANSFORMED = any_case(
     r"^\W*(?:(?:so|therefore|thus|hence|then|and|also|donc|luego|quindi|portanto|somit)\b,?\s+)?"
     r"(?:(?:the|la|le|el|o|a|il|das|die|lo)\s+)?(?:half|twice|double|square|cube|negative|mitad|doble|cuadrado"
     r"|cubo|moitié"
@@ -402,6 +388,5 @@ _TRANSFORMED = lazy_pattern(
     r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b"
     r"|\b(?:it|that|this|which|he|she|[a-z]) (?:squared|cubed|doubled|halved|al cuadrado|au carré|al quadrato"
     r"|ao quadrado|zum quadrat)\s+"
-    r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b",
-    re.IGNORECASE,
+    r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b"
 )

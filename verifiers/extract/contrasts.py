@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _TURN = (
     r"(?:[:：;；]|\bbut(?: rather| actually| instead)?\b|\b(?:it|that|this|they|there)(?:['’](?:s|re)| is| are)\b"
@@ -23,23 +21,20 @@ _DENIED = Gated(
     r"|不是|并非|並非|不等于|\b(?:at first (?:glance|sight)|auf den ersten blick|à première vue|a primera vista"
     r"|à primeira vista|a prima vista)\b|на первый взгляд|乍一看|一见|一見)"
     rf"(?P<denied>[^.!?。\d\n$;:]{{0,40}}[$\d][^!?。\n:;]{{0,80}}?)\W{{0,3}}{_TURN}\s*"
-    r"(?:(?:at|in|by|with|on|to|for|from|um|bei|mit|à|en|con|em|com)\s+)?",
-    re.IGNORECASE,
+    r"(?:(?:at|in|by|with|on|to|for|from|um|bei|mit|à|en|con|em|com)\s+)?"
 )
 _DENIED_BEFORE = Gated(
     r"(?P<denied>\d[^!?。।\n]{0,20}?)(?:\bdeğil(?:dir)?\b,?|नहीं[,、]?(?:\s*बल्कि)?|[이가] 아니라|[이가] 아닌"
-    r"|(?:では|じゃ|で)なくて?[、,]?)\s*",
-    re.IGNORECASE,
+    r"|(?:では|じゃ|で)なくて?[、,]?)\s*"
 )
 _STATES = lazy_pattern(r"[\d$一二三四五六七八九十百]|[^\W\d_]{3}")
 
 
 # "but its square is 9": the stated value belongs to something else.
-_OF_IT = lazy_pattern(
+_OF_IT = any_case(
     r"\b(?:its|their|of (?:it|this|that)|square[ds]?(?! (?:met|cent|kilo|mill|feet|foot|inch|mile|yard|m|cm|km)\w*)"
     r"|cubed?|half|doubled?|twice|tripled?|roots?|carré|quadrat|cuadrado|quadrado|quadrato|moitié|hälfte|mitad"
-    r"|metade|metà)\b|\b[nxyz][²³]",
-    re.IGNORECASE,
+    r"|metade|metà)\b|\b[nxyz][²³]"
 )
 _LATE = 200  # characters before the end that are searched
 
@@ -82,8 +77,7 @@ _JUDGES = Gated(
     r"|certo|verdade|resposta|vrai|réponse|exact"
     r"|richtig|wahr|antwort|das|stimmt|vero|corretto|risposta|giusto|ça|cela|c['’]est|eso|esto|isso|questo|ciò|dat"
     r"|waar|antwoord|to|prawda|det|svaret)\b"
-    r"|это|верно|правда|ответ",
-    re.IGNORECASE,
+    r"|это|верно|правда|ответ"
 )
 
 

@@ -5,8 +5,6 @@ Every word from the correction to the end belongs to one of the patterns below, 
 
 from __future__ import annotations
 
-import re
-
 from verifiers.extract.announcements import announced
 from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span
@@ -62,12 +60,11 @@ _LED = (  # "Wait, no, it is "
     rf"(?:[.!。！\n…]|\w[—–]|\s[—–-])[\s\"'*_(]*+(?:{_OBJECTION}){_BETWEEN}+(?:(?:{_OBJECTION}){_BETWEEN}+){{0,3}}"
     rf"(?:(?:{_IS})[\s:：—–-]*)?"
 )
-_BEFORE_BOX = Gated(rf"{_LED}[\s$*_(\[\\]*$", re.IGNORECASE)
+_BEFORE_BOX = Gated(rf"{_LED}[\s$*_(\[\\]*$")
 _CORRECTED = Gated(
     rf"{_LED}[*_]{{0,2}}(?P<value>(?-i:\(?[A-J]\)?)(?![\w'’])|(?:\$?[a-z]\s?=\s?)?{VALUE})[*_]{{0,2}}"
     r"(?:\s*(?!(?:that|which|who|times|more|less|fewer|hundred|thousand|million|billion|dozen|squared|or|and|mal|fois"
-    r"|veces|vezes|volte|keer|razy|раз|тысяч\w*|倍|万|亿|千|百)(?![^\W\d_]))[^\W\d_°]{1,12})?[\s.。!！)\"'*]*$",
-    re.IGNORECASE,
+    r"|veces|vezes|volte|keer|razy|раз|тысяч\w*|倍|万|亿|千|百)(?![^\W\d_]))[^\W\d_°]{1,12})?[\s.。!！)\"'*]*$"
 )
 
 

@@ -10,7 +10,7 @@ import re
 from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span
 from verifiers.extract.words import VALUE, any_of, ascii_words, whole_words
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 # -- "not" directly before an answer, and other words that turn an announcement into its opposite
 _NOT_EN = (
@@ -34,17 +34,15 @@ _NOT_ELSE = any_of(
     "不(?!妨|等式|难|難|超过|超過|少于|同|变|變|定)", "并非|並非|错误|錯誤|未知", "ない|ません|間違|誤り|違い|不明",
     "아니|아닙|않|틀린|모르", "नहीं|गलत", "ไม่",
 )  # fmt: skip
-_NOT_EN_RE = lazy_pattern(_NOT_EN, re.IGNORECASE)
-_NOT_ELSE_RE = lazy_pattern(_NOT_ELSE, re.IGNORECASE)
+_NOT_EN_RE = any_case(_NOT_EN)
+_NOT_ELSE_RE = any_case(_NOT_ELSE)
 
 
-_NO_VALUE = lazy_pattern(
-    r"(?:not|never|isn['’]t|wasn['’]t|aren['’]t|cannot|can['’]t|won['’]t|nor|neither)\b|" + _NOT_ELSE, re.IGNORECASE
-)
+_NO_VALUE = any_case(r"(?:not|never|isn['’]t|wasn['’]t|aren['’]t|cannot|can['’]t|won['’]t|nor|neither)\b|" + _NOT_ELSE)
 
 
-_NO_DENIAL = lazy_pattern(
-    r"\b(?:(?:no|without|beyond)(?: any| a)? doubt|(?:not|isn['’]t) (?:hard|difficult)(?: to \w+)?)\b", re.IGNORECASE
+_NO_DENIAL = any_case(
+    r"\b(?:(?:no|without|beyond)(?: any| a)? doubt|(?:not|isn['’]t) (?:hard|difficult)(?: to \w+)?)\b"
 )
 
 
@@ -83,11 +81,10 @@ def starts_negated(text: str) -> bool:
     return not text[:1].isdigit() and _NO_VALUE.match(text) is not None
 
 
-_FOREIGN_ANCHOR = lazy_pattern(
+_FOREIGN_ANCHOR = any_case(
     r"antwort|ergebnis|resultat|r[ée]ponse|r[ée]sultat|respuesta|resultado|soluci|resposta|solu[çc]|risposta"
     r"|risultat|antwoord"
-    r"|uitkomst|svar|odpowied|wynik|odpov|cevap|jawaban|rezultat|vastaus|tulos|\b(?:ist|est|es|é|è)\b",
-    re.IGNORECASE,
+    r"|uitkomst|svar|odpowied|wynik|odpov|cevap|jawaban|rezultat|vastaus|tulos|\b(?:ist|est|es|é|è)\b"
 )
 
 
@@ -96,7 +93,7 @@ def _plain_english(text: str) -> bool:
 
 
 # -- before a box: directly before it, and earlier in its sentence
-_NOT_THIS = lazy_pattern(
+_NOT_THIS = any_case(
     r"(?:\b(?:not|isn['’]t|never|used to be|except|other than|rather than|instead of|opposite of|cannot be"
     r"|can['’]t be|nor|neither|anything but|far from|ruled? out|exclude[ds]?|discard(?:ed)?|dismiss(?:ed)?"
     r"|reject(?:ed)?"
@@ -107,15 +104,13 @@ _NOT_THIS = lazy_pattern(
     r"(?:\s+(?:equal to|be|simply|just|exactly|etwa|einfach|égale? à|gleich|igual a|uguale a))?"
     r"|(?<![^\W\d_])(?:не|не является|не равен|не равно|ни)|不是|不等于|不等於|不为|并非|不可能是|不应是|ليس"
     r"|ليست|لا يساوي|नहीं|ไม่ใช่"
-    r")$",
-    re.IGNORECASE,
+    r")$"
 )
-_UNSURE_OF_THIS = lazy_pattern(
+_UNSURE_OF_THIS = any_case(
     r"(?:\b(?:is|was|would|could|can|might|may|should) it(?: be)?|\b(?:could|might|may) be|\b(?:maybe|perhaps"
     r"|possibly|whether(?: it is)?)"
     r"|\b(?:what if|if) (?:it|the answer) (?:is|was|were)"
-    r"|\b(?:vielleicht|peut-être|quiz[áa]s?|tal vez|talvez|forse|возможно|может быть)|(?:也许|或许|可能)是?)$",
-    re.IGNORECASE,
+    r"|\b(?:vielleicht|peut-être|quiz[áa]s?|tal vez|talvez|forse|возможно|может быть)|(?:也许|或许|可能)是?)$"
 )
 _NOT_THIS_WORDS = frozenset(
     "not t never cannot nor neither but from out used except other rather instead opposite exclude excluded"
@@ -126,7 +121,7 @@ _NOT_THIS_WORDS = frozenset(
 _UNSURE_WORDS = frozenset(
     "it could might may maybe perhaps possibly whether if vielleicht quizas quiza vez talvez forse".split()
 )
-_NOT_SAID = lazy_pattern(
+_NOT_SAID = any_case(
     r"\b(?:don['’]t|do not|doesn['’]t|does not|didn['’]t|did not|cannot|can['’]t|never|would not"
     r"|wouldn['’]t)\s+(?:\w+\s+)?"
     r"(?:think|believe|say|accept|agree|claim|buy|trust|answer|write|put|pick|choose|give|use"
@@ -138,8 +133,7 @@ _NOT_SAID = lazy_pattern(
     r"|\b(?:suppose|assume|pretend)(?:\s[^.,;!?\n]{0,40})?$"
     r"|\b(?:one|you|people|students?|many|some(?:one|body)?|beginners?|solvers?)\s+(?:\w+\s+)?(?:might|may|could|would"
     r"|often|usually|typically|sometimes|tend|wrongly|mistakenly)\b[^.,;!?\n]{0,60}$"
-    r"|\b(?:na[iï]ve(?:ly)?|tempting|tempted)\b[^.,;!?\n]{0,40}$",
-    re.IGNORECASE,
+    r"|\b(?:na[iï]ve(?:ly)?|tempting|tempted)\b[^.,;!?\n]{0,40}$"
 )
 _NOT_SAID_WORDS = frozenset(
     "might may could would often usually typically sometimes tend wrongly naive naively tempting tempted"
@@ -147,10 +141,9 @@ _NOT_SAID_WORDS = frozenset(
     " assume pretend refuse"
     " decline hesitate example g".split()
 )
-_OTHERS_SAY = lazy_pattern(
+_OTHERS_SAY = any_case(
     r"(?<!\bi )(?<!\bwe )\b(?:says?|said|thinks?|thought|believes?|claims?|claimed|argues?|guess(?:es"
-    r"|ed))\b[^.!?,;\n]*$",
-    re.IGNORECASE,
+    r"|ed))\b[^.!?,;\n]*$"
 )
 
 # -- announced as something other than the final answer
@@ -171,8 +164,7 @@ _NOT_FINAL = Gated(
     r"|par[cz]ia\w+|partiel\w*|proviso?[ri]\w+|provvisori\w+|pr[eé]liminai?r\w*)"
     r"|(?:промежуточн|предварительн|частичн)\w+\s+(?:ответ|результат)|(?:中间|中間|初步|部分"
     r"|途中)の?(?:的)?(?:答案|结果|結果|答え)"
-    r"|(?:중간|임시)\s*(?:답|결과)",
-    re.IGNORECASE,
+    r"|(?:중간|임시)\s*(?:답|결과)"
 )
 
 
@@ -189,8 +181,7 @@ _REPLACED = Gated(
     rf"|mais(?: plutôt)?|sino|mas(?: sim)?|bensì|ma|а|而是|应该是|应是|应为|是|بل|es(?=\s+\d))\s*(?P<value>{VALUE}"
     rf"|\(?[A-J](?![A-Za-z])\)?)"
     r"(?:\s*(?!(?:that|which|who|times|more|less|fewer|hundred|thousand|million|billion|dozen|squared"
-    r"|mal|fois|veces|vezes|volte|раз|тысяч\w*|倍|万|亿|千|百)\b)[^\W\d_]+)?[\s.。!*]*$",
-    re.IGNORECASE,
+    r"|mal|fois|veces|vezes|volte|раз|тысяч\w*|倍|万|亿|千|百)\b)[^\W\d_]+)?[\s.。!*]*$"
 )
 # The same in languages where the denial follows its value: 8ではなく7です.
 _REPLACED_AFTER = lazy_pattern(
@@ -200,14 +191,12 @@ _REPLACED_AFTER = lazy_pattern(
 )
 _BEFORE_REPLACED = Gated(
     r"\b(?:if|whether|suppose|assume|maybe|perhaps|might|could|would|says?|said|claims?|or|not|wenn|si|se|如果)\b"
-    r"|[?？]",
-    re.IGNORECASE,
+    r"|[?？]"
 )
 
-_OF_THE_ANSWER = lazy_pattern(
+_OF_THE_ANSWER = any_case(
     r"answer|result|value|number|total|solution|option|choice|antwort|ergebnis|lösung|r[ée]ponse|r[ée]sultat|respuesta"
-    r"|resultado|resposta|risposta|risultato|ответ|результат|答案|结果|答え|정답|الجواب|الإجابة",
-    re.IGNORECASE,
+    r"|resultado|resposta|risposta|risultato|ответ|результат|答案|结果|答え|정답|الجواب|الإجابة"
 )
 
 
@@ -228,7 +217,7 @@ def replaced(text: str, low: int, end: int) -> Span | None:
 
 # -- directly after an answer: its predicate
 _COPULA = r"(?:is|was|would be|will be|seems|looks|remains|sounds|feels|are|were|proves|turns out to be)"
-_DENIED_AFTER = lazy_pattern(
+_DENIED_AFTER = any_case(
     r"[\s(\[,;:—–-]*+(?:(?:which|that|and (?:this|that|it)|but (?:this|that|it|they|he|she)|however,? (?:this"
     r"|that|it))\s*)?"
     + any_of(
@@ -271,13 +260,12 @@ _DENIED_AFTER = lazy_pattern(
         r"(?:은|는|이|가|라는)?\s*(?:답은|답이)?\s*(?:틀|아니|아닙|아님|오답|잘못|불가능)",
         r"(?:هو |هي |هذا |هذه )?(?:جواب |إجابة |الجواب |الإجابة )?(?:خطأ|خاطئ|غير صحيح|ليس|ليست|مستحيل)",
         r"(?:यह )?(?:गलत|ग़लत|नहीं)", r"(?:ไม่|ผิด)", r"(?:si|sio|siyo) (?:sahihi|jibu)", "కాదు", r"[✗✘❌❎✖👎🚫]",
-    ),
-    re.IGNORECASE,
+    )
 )  # fmt: skip
 _ASKED_AFTER = lazy_pattern(r"[^.!?。！\n؟？]{0,80}(?:[?？؟]|吗|嗎|ですか|でしょうか|인가요|입니까|일까)")
 
 
-_CALLED_FALSE = lazy_pattern(
+_CALLED_FALSE = any_case(
     r"(?:です|だ|である|입니다|이다|है|हैं|ist|sei)?[\s,.;:—–()*।،。、，；!-]*+"
     + any_of(
         r"(?:(?:and|but|though|although|however,?) )?(?:this|that|the (?:previous|above|last|preceding)) (?:\w+ )?"
@@ -349,8 +337,7 @@ _CALLED_FALSE = lazy_pattern(
         r"(?:maar )?(?:deze|die|dit|dat|wat)(?: (?:bewering|stelling|antwoord|uitspraak))? (?:is"
         r"|klopt) (?:\w+ )?(?:onjuist|fout|onwaar|niet\b)"
         r"|wat niet klopt",
-    ),
-    re.IGNORECASE,
+    )
 )  # fmt: skip
 
 
@@ -397,15 +384,14 @@ def denied_after(text: str, position: int, end: int) -> bool:
 
 
 # Words that make the answer depend on something: "7, depending on the convention".
-_HANGS = lazy_pattern(
+_HANGS = any_case(
     r"[\s$\\)\]}*_`,;(—–-]*+(?:depending|give or take|je nach|abhängig von|(?:selon|suivant) (?:que|l['’]interpr"
     r"|la conv|le cas|les cas|comment"
     r"|la (?:façon|manière))|(?:según|dependiendo|dependendo|conforme) (?:cómo|como|d[aeo]|se|el caso|o caso"
     r"|la interp|a interp"
     r"|la conv|a conv)|a seconda|в зависимости|смотря|取决于|取決於|视.{0,8}而定|에 따라|(?:ب?حسب|وفق) (?:الحالة"
     r"|التفسير"
-    r"|طريقة))",
-    re.IGNORECASE,
+    r"|طريقة))"
 )
 
 

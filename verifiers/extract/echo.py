@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
 from verifiers.extract.sentences import sentence_ends, sentence_start
 from verifiers.extract.spans import Extraction, after_thinking
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case
 
 _MIN_WORDS = 5  # "x = 7" or "7 apples" may be part of a question and also its answer
-_LABEL = lazy_pattern(
+_LABEL = any_case(
     r"\W*+(?:(?:the )?(?:question|problem|prompt|task|q|frage|aufgabe|pregunta|problema|вопрос"
     r"|задача|题目|问题|問題|문제)"
-    r"(?: (?:is|says|asks|states|was))?\s*[:：.-]*\s*)",
-    re.IGNORECASE,
+    r"(?: (?:is|says|asks|states|was))?\s*[:：.-]*\s*)"
 )
-_EMPTY_ANSWER = lazy_pattern(
-    r"(?:\s(?:final )?(?:answer|solution|antwort|respuesta|réponse|ответ)|答案?)\s*[:：]?\W*$", re.IGNORECASE
-)
-_OPTION = lazy_pattern(r"(?:^|[\s(\[])[a-j][).\]:]\s*$", re.IGNORECASE)
-_OPTIONS = lazy_pattern(r"(?:^|[\s(\[])[a-j][).\]:]\s", re.IGNORECASE)
+_EMPTY_ANSWER = any_case(r"(?:\s(?:final )?(?:answer|solution|antwort|respuesta|réponse|ответ)|答案?)\s*[:：]?\W*$")
+_OPTION = any_case(r"(?:^|[\s(\[])[a-j][).\]:]\s*$")
+_OPTIONS = any_case(r"(?:^|[\s(\[])[a-j][).\]:]\s")
 
 
 def repeats_prompt(prompt: str, text: str, extraction: Extraction) -> bool:

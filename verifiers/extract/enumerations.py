@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from verifiers.extract.asked import asked_of
 from verifiers.extract.numerals import language_of
 from verifiers.extract.overruling import FORMS
 from verifiers.extract.quantities import quantities
 from verifiers.extract.sentences import BEFORE_AND
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _LOOK = 300  # characters before the end that are read
 _BRACKETED = r"(?:\([^()\n]{1,40}\)|\$[^$\n]{1,40}\$)"
@@ -18,15 +16,13 @@ _ITEM = rf"(?:\s?+{_BRACKETED}\s?|{_PLAIN})"
 _LIST = lazy_pattern(rf"\s*{_ITEM}(?:[,;、，；]{_ITEM})*+[\s.。*]*")
 _ONE = lazy_pattern(rf"{_BRACKETED}|{_PLAIN}")
 _SENTENCE = lazy_pattern(r"[.!?]\s|[。！？\n]")
-_CANDIDATES = lazy_pattern(
+_CANDIDATES = any_case(
     r"candidat|kandidat|possib|option|opcion|opzion|opç|möglich|choice|case|guess|вариант|кандидат|возможн|可能"
-    r"|选项|候補|候选",
-    re.IGNORECASE,
+    r"|选项|候補|候选"
 )
-_DOUBTED = lazy_pattern(
+_DOUBTED = any_case(
     r"[?？]|或|または|또는|\b(?:or|oder|ou|o|eller|lub|veya|atau|hoặc|или|або)\b|\b(?:maybe|perhaps|etc|example"
-    r"|e\.g|such as|including)\b|\.\.\.|…|等",
-    re.IGNORECASE,
+    r"|e\.g|such as|including)\b|\.\.\.|…|等"
 )
 
 

@@ -72,9 +72,9 @@ class _Gate(NamedTuple):
 
 
 class Gated:
-    """A pattern that is searched only if its gate allows a match. The matches are those of the pattern."""
+    """A pattern that is searched only if its gate allows a match. The matches are those of the pattern, in any case."""
 
-    def __init__(self, pattern: str, flags: int = 0) -> None:
+    def __init__(self, pattern: str, flags: int = re.IGNORECASE) -> None:
         self.pattern = lazy_pattern(pattern, flags)
         self._given = pattern, flags
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span
 from verifiers.extract.words import VALUE, any_of, lacks, whole_words
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 # -- comparison, multiples and powers: the number beside them is not the value (English: `verify`'s own list)
 COMPARES = Gated(
@@ -23,8 +21,7 @@ COMPARES = Gated(
     + r"|小于|大于|少于|多于|超过|超過|至少|至多|不到|以上|以下|以内|以內|一半|半分|約数|倍"
     r"|(?:平方|立方)(?!厘米|分米|毫米|公?里|千米|米|公尺|メートル|センチ|キロ|[ckdm]?m)|根号|より|未満"
     r"|二乗|三乗|半分|割り切|整除|나누어|左右|前后|接近|将近|くらい|ぐらい|程度|近い|에 가까|에 가깝|정도|가량"
-    r"|보다|이상|이하|미만|초과|절반|배수|제곱(?!미터|센티|킬로|㎝|cm|m)|से कम|से अधिक|आधा|वर्ग",
-    re.IGNORECASE,
+    r"|보다|이상|이하|미만|초과|절반|배수|제곱(?!미터|센티|킬로|㎝|cm|m)|से कम|से अधिक|आधा|वर्ग"
 )
 CONTRAST = Gated(
     rf"(?<!\bor)(?<!\bor )(?<!\s)\s*+,?\s*+\(?(?:(?<!\w)(?:(?:and |but )?not|rather than|instead of"
@@ -34,15 +31,13 @@ CONTRAST = Gated(
     rf"(?:,? (?:and|or|nor|und|oder|et|ni|y|e|и|i|en|of|и не|i nie) {VALUE})?\)?|\(?[A-J](?![A-Za-z])\)?[.。]?)\s*$"
     # The same in languages where the denial follows: "14個(15個ではありません)".
     rf"|\s*[(（]{VALUE}\s?[^\W\d_]{{0,3}}?"
-    r"(?:(?:では|じゃ)(?:ありません|ない(?:です)?)|[이가]? ?(?:아닙니다|아니다|아님)|\s?değil)[.。]?[)）]\s*$",
-    re.IGNORECASE,
+    r"(?:(?:では|じゃ)(?:ありません|ない(?:です)?)|[이가]? ?(?:아닙니다|아니다|아님)|\s?değil)[.。]?[)）]\s*$"
 )
 # The same directly after an answer.
-CONTRAST_AFTER = lazy_pattern(
+CONTRAST_AFTER = any_case(
     r"[\s,，]*+(?:(?:and|but|und|et|y|e|а) )?(?:(?:not|nicht|non(?: pas)?|pas|no|não|не|rather than"
     r"|instead of)\s+|而?不是|而非)"
-    rf"{VALUE}(?=\s*[.,;!。，]|\s*$)",
-    re.IGNORECASE,
+    rf"{VALUE}(?=\s*[.,;!。，]|\s*$)"
 )
 
 _NUMBERS = lazy_pattern(r"\d+(?:[.,]\d+)*")
@@ -64,7 +59,7 @@ def without_contrast(text: str, span: Span) -> str:
 
 
 # -- inside an answer
-_HEDGE = lazy_pattern(
+_HEDGE = any_case(
     any_of(
         r"(?<![^\W\d_])(?<!\\)"
         + any_of(
@@ -81,8 +76,7 @@ _HEDGE = lazy_pattern(
         # "7 to 8", "7 versus 8", "7 no 8"
         r"\d[\s})]*(?:\\text\w*\{\s*)?[(,]?\s*(?:to|till|until|through|versus|vs\.?|no|not|but|不是|bis|à|до"
         r"|至|到|から|부터|إلى|से)[\s},]*[({\\$]*\s*-?\d",
-    ),
-    re.IGNORECASE,
+    )
 )  # fmt: skip
 
 
@@ -102,14 +96,13 @@ def hedge(text: str) -> str:
     return match[0] if match else ""
 
 
-RESTATEMENT = lazy_pattern(
+RESTATEMENT = any_case(
     r"(?<![\s,;])[\s,;]*+(?:\\text\w*+\{\s*+)?[(,]?\s*+(?:\bor,? equivalently|\bor in other words|\bequivalently"
     r"|\bin other words|\bthat is(?: to say)?|\bi\.\s?e\."
     r"|\bwhich (?:is|equals)(?: (?:also|equal to|the same as))?|\bor simply|\bor just|\balso written(?: as)?"
     r"|\bd\.\s?h\.|\bc['’]est-à-dire|\bes decir|\bou seja|\bcioè|\bsoit(?=\s[$\d])|\bdas heißt|\bo sea|\bossia"
     r"|\bczyli|\bdat is|то есть|即|也就是|すなわち|즉)"
-    r"[\s,:]*\}?\s*",
-    re.IGNORECASE,
+    r"[\s,:]*\}?\s*"
 )
 _RESTATING = frozenset(
     "equivalently other that i which simply just also d c es ou soit das o ossia czyli dat".split()

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from fractions import Fraction
 
 from verifiers.extract.spans import Span
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.marks import MARKS
 from verifiers.units.reading import lookup
 from verifiers.units.words import begins_power, goes_on, respelled, unit_end
 
 _NAME = lazy_pattern(rf"\s?-?([^\W\d_]{{1,16}}+(?:[{MARKS}]++[^\W\d_]{{0,6}}+){{0,6}}+)(?![^\W\d_])")
-_DEGREES = lazy_pattern(
-    r"\s?-?(?:degrees?|grad|degrés?|grados?|graus?|gradi|graden|grader)\s(celsius|fahrenheit)\b", re.IGNORECASE
-)
+_DEGREES = any_case(r"\s?-?(?:degrees?|grad|degrés?|grados?|graus?|gradi|graden|grader)\s(celsius|fahrenheit)\b")
 _TIMES = {
     "days": "days? tag tage tagen jours? días? dias? giorn[io] dagen dygn dni дн(?:я|ей) gün ngày hari 日間 天 일",
     "hours": "hours? hrs? h stunden? heures? horas? or[ae] uur timm(?:e|ar) godzin\\w* час(?:а|ов)? saat giờ jam घंटे"
@@ -26,29 +23,26 @@ _TIMES = {
     " saniye giây detik 秒 초",
 }
 _TIME_UNIT = "|".join(f"(?P<{name}>{'|'.join(words.split())})" for name, words in _TIMES.items())
-_TIME_UNIT_AT = lazy_pattern(rf"\s?(?:{_TIME_UNIT})(?![^\W\d_\u3040-\ud7af])", re.IGNORECASE)
-_MAJOR = lazy_pattern(
+_TIME_UNIT_AT = any_case(rf"\s?(?:{_TIME_UNIT})(?![^\W\d_\u3040-\ud7af])")
+_MAJOR = any_case(
     r"\s?(?:(?:dollar|euro|pound|peso|franc|rand|krone|krona)s?|euro|pfund|franken|livres?|francs?|libras?|re(?:al"
     r"|ais)|sterline|dólar(?:es)?"
     r"|dollari|kron(?:or|er|en)|zł(?:ot(?:y|e|ych))?|korun[ay]?|lira|lei|рубл\w*|гривн\w*|гривень|грн|долар\w*"
     r"|доллар\w*|евро|євро|lire"
-    r"|dolar\w*|ευρώ|دولار\w*|ريال\w*|جنيه\w*|रुपय\w*)(?![^\W\d_])",
-    re.IGNORECASE,
+    r"|dolar\w*|ευρώ|دولار\w*|ريال\w*|جنيه\w*|रुपय\w*)(?![^\W\d_])"
 )
-_MINOR = lazy_pattern(
+_MINOR = any_case(
     r"\s?(?:cents?|pence|pennies|p|centimes?|céntimos?|centavos?|cêntimos?|centesim[io]|grosz\w*|öre|øre|kuruş"
     r"|haléř\w*|bani|копе\w*|коп"
-    r"|копі\w*|цент\w*|λεπτά|سنت\w*|هلل\w*|قرش\w*|पैसे)(?![^\W\d_])",
-    re.IGNORECASE,
+    r"|копі\w*|цент\w*|λεπτά|سنت\w*|هلل\w*|قرش\w*|पैसे)(?![^\W\d_])"
 )
-_PART_OF_HOUR = lazy_pattern(
+_PART_OF_HOUR = any_case(
     r"\s?(?:h|heures?|horas?|or[ae]|uur|timm(?:e|ar)|godzin\w*|часа?|ώρες)\s(?:(?P<quarter>et quart|y cuarto"
     r"|e un quarto|en een kwartier|och en kvart|i kwadrans|с четвертью|και τέταρτο)|et demie?|y media|e meia"
-    r"|e mezz[ao]|en een half|och en halv|i pół|с половиной|και μισή)(?![^\W\d_])",
-    re.IGNORECASE,
+    r"|e mezz[ao]|en een half|och en halv|i pół|с половиной|και μισή)(?![^\W\d_])"
 )
 _ENDS_SUM = lazy_pattern(r"[\s*]*(?:[.,;:!?)\n]|$)")  # after "four dollars fifty"
-_TIME_JOINT = lazy_pattern(r"\.?,?\s?(?:(?:and|und|et|y|e|en|och|i|и|ve|và|dan|और)\s)?\s?", re.IGNORECASE)
+_TIME_JOINT = any_case(r"\.?,?\s?(?:(?:and|und|et|y|e|en|och|i|и|ve|và|dan|और)\s)?\s?")
 
 
 _NEAR = 20  # characters between two numbers that may be joined

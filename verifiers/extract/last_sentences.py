@@ -34,7 +34,7 @@ from verifiers.extract.remark_words import FITS
 from verifiers.extract.spans import Span
 from verifiers.extract.statement_words import EQUATION, OPPOSED, ORNAMENT, REPORTS, SO, STOP, UNREAL, UNSPACED
 from verifiers.extract.turns import CORRECTION
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _LONGEST_EQUATION = 160  # characters of a sentence that confirms one
 _LOOK = 1000  # characters before the end that are read
@@ -213,7 +213,7 @@ def _is_beside(text: str, sentences: list[Span], language: str, wanted: Asked) -
 _MINE = lazy_pattern(r"\b(?:I|my)\b")
 
 
-_DOING = lazy_pattern(r"\W*+(?!(?:the|this|that)\b)\w+ing\b", re.IGNORECASE)
+_DOING = any_case(r"\W*+(?!(?:the|this|that)\b)\w+ing\b")
 
 
 def _is_courtesy(part: str, language: str) -> bool:
@@ -227,10 +227,9 @@ def _is_courtesy(part: str, language: str) -> bool:
 
 
 # "I'm happy to give you 3 similar problems."
-_OFFERS = lazy_pattern(
+_OFFERS = any_case(
     r"\W*+(?:i(?:['’]m| am| would be|['’]d be) (?:always )?happy to (?:give|show|go|explain|walk|help|offer|make)"
-    r"|let me know if|feel free)\b",
-    re.IGNORECASE,
+    r"|let me know if|feel free)\b"
 )
 
 

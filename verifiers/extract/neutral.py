@@ -5,35 +5,32 @@ from __future__ import annotations
 import re
 
 from verifiers.extract.wordings import CONCEDING
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _STRUCK = lazy_pattern(r"~~(?!\s)[^~\n]{1,200}(?<!\s)~~")  # struck out in Markdown
-_EXACTLY = lazy_pattern(
+_EXACTLY = any_case(
     r",?\s(?:no more,? (?:and )?no less|neither more nor less|nicht mehr und nicht weniger|ni plus ni moins"
     r"|ni un[oa]? más ni un[oa]? menos|ni más ni menos|nem mais nem menos|né più né meno|ни больше,? ни меньше"
-    r"|ani więcej,? ani mniej|niet meer en niet minder)(?![^\W\d_])|，?不多不少",
-    re.IGNORECASE,
+    r"|ani więcej,? ani mniej|niet meer en niet minder)(?![^\W\d_])|，?不多不少"
 )
-_REFUTED = lazy_pattern(
+_REFUTED = any_case(
     r"(?:(?:hence|so|thus|therefore|and),? )?(?:the|our|this|that) (?:supposition|assumption|hypothesis) (?:was|is"
     r"|must be)"
-    r" (?:false|wrong|absurd|impossible|untenable),? (?:and|so) ",
-    re.IGNORECASE,
+    r" (?:false|wrong|absurd|impossible|untenable),? (?:and|so) "
 )
 _ONLY = lazy_pattern(
     r"\b(?P<ne>n(?:e\s|['’]))(?P<kept>[^\W\d_]+\s(?:(?:donc|alors|ainsi)\s)?)(?P<que>(?:plus\s)?que\s)(?=\d|[^\W\d_]+)"
 )
-_IFF = lazy_pattern(  # "x² < 9 if and only if -3 < x < 3"
+_IFF = any_case(  # "x² < 9 if and only if -3 < x < 3"
     r"(?<!fails)(?<!false)(?<!wrong)(?<!undefined),?\s(?:if,? and only if|si,? et seulement si|genau dann,? wenn"
     r"|si,? y s[oó]lo si|se,? e (?:somente|s[oó]"
     r"|apenas) se"
     r"|se,? e solo se|wtedy i tylko wtedy,? gdy|тогда и только тогда,? когда)(?=,?\s[$\\(]*[-−]?[\w./"
     r"|^²]{1,8}\s?[<>≤≥=\\])"
-    r"|当且仅当",
-    re.IGNORECASE,
+    r"|当且仅当"
 )
 # "Although some say 10, ...": not the writer's own doubt
-_CONCEDED = lazy_pattern(rf"(?:^|(?<=[.!?]\s)|(?<=\n)){CONCEDING}[^,.;!?\n]{{1,120}},\s", re.IGNORECASE)
+_CONCEDED = any_case(rf"(?:^|(?<=[.!?]\s)|(?<=\n)){CONCEDING}[^,.;!?\n]{{1,120}},\s")
 _SENTENCE_IN_BOX = lazy_pattern(
     r"\\boxed\s*\{\s*\\(?:text|mbox|textrm|textbf|mathrm)\s*\{([^{}]{5,200})\}\s*\}(?=[\s$.\\)\]]*\Z)"
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from verifiers.extract.asked import Asked, asked_of, question_of, says_other, shared_with
@@ -19,32 +18,29 @@ from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.stated_sentence import values_of_question
 from verifiers.extract.statement_words import FRAMES, OPPOSED, SO, UNREAL, WORD
 from verifiers.extract.turns import CORRECTION
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 MOST_EXPLAINING = 4  # sentences of an answer including its explanation
 # "**12.** Every month has 28 days.", "Five trips! ...": but "12. Add them." may begin a list
-_OPENING = lazy_pattern(
+_OPENING = any_case(
     r"[\s*_#>¡]*(?:(?:(?:it|that)(?:['’]s| is|['’]d be| would be)|they are|there are|es (?:ist|sind|gibt)|c['’]est"
     r"|il y en a"
     r"|son|es|hay|são|é|há|sono|è|ci sono|to|jest|это|всего|es sind|das sind|ça fait|on en a|salen|always|immer"
     r"|toujours|siempre|sempre|option|choice"
     r"|(?:(?:in total|altogether|overall|all in all|insgesamt|en tout|en total|ao todo|in tutto),?\s)?"
-    r"(?:it['’]s|that['’]s|it is|they['’]re|there are|you get|we get|i get))\s)?[*_$(]*",
-    re.IGNORECASE,
+    r"(?:it['’]s|that['’]s|it is|they['’]re|there are|you get|we get|i get))\s)?[*_$(]*"
 )
 _NAMED = lazy_pattern(  # "Maya is 14. Her brother is 9."
     r"[\s*_]*([A-ZÀ-ÞА-Я][^\W\d_]+)\s(?:is|was|has|had|gets|pays|needs|ist|hat|bekommt|zahlt|a|est|tiene|es|tem|é|ha|è)\s"
 )
-_OTHER = lazy_pattern(
-    r"\s*(?:(?P<his>(?:her|his|their|its|ihre?|seine?|son|sa|su|seu|sua|suo|его|её|ее)\s)|[A-ZÀ-ÞА-Я][^\W\d_]+)",
-    re.IGNORECASE,
+_OTHER = any_case(
+    r"\s*(?:(?P<his>(?:her|his|their|its|ihre?|seine?|son|sa|su|seu|sua|suo|его|её|ее)\s)|[A-ZÀ-ÞА-Я][^\W\d_]+)"
 )
-_THERE = lazy_pattern(r"\W*(?:there are|they are|es gibt|il y en a|hay|há|ci sono|всего)\s", re.IGNORECASE)
+_THERE = any_case(r"\W*(?:there are|they are|es gibt|il y en a|hay|há|ci sono|всего)\s")
 _AFTER_OPENING = lazy_pattern(r"[*_$]*+(?:\s[^\W\d_]+){0,3}[*_$]*+[.!。！]?[\s*_$]*+")
-_POINTS_BACK = lazy_pattern(  # "9. That is the number that ran away."
+_POINTS_BACK = any_case(  # "9. That is the number that ran away."
     r"\W*+(?:this|that|it|das|dies|c['’]|ce|cela|eso|esto|es|isso|isto|é|questo|ciò|è|dat|dit|det|to|это)(?![^\W\d_])|这"
-    r"|那|これ|それ",
-    re.IGNORECASE,
+    r"|那|これ|それ"
 )
 _DOING = lazy_pattern(r"\W*+[A-Z][a-z]{2,}ing\s")  # "Multiplying the three edges gives the volume."
 _EQUALS = lazy_pattern("=")
@@ -132,11 +128,10 @@ def _value_alone(text: str, sentences: list[Span], end: int, language: str, prom
     return None if later and later[0].key not in known else first[0]  # "12. Each box holds 4, so there are 48 eggs."
 
 
-_THEREFORE = lazy_pattern(
+_THEREFORE = any_case(
     r"\b(?:therefore|thus|hence|consequently|folglich|somit|demnach|donc|par conséquent|por (?:lo )?tanto|portanto"
     r"|quindi"
-    r"|pertanto|więc|zatem)\b|(?<!\w)(?:следовательно|поэтому)(?!\w)|所以|因此|したがって|따라서",
-    re.IGNORECASE,
+    r"|pertanto|więc|zatem)\b|(?<!\w)(?:следовательно|поэтому)(?!\w)|所以|因此|したがって|따라서"
 )
 
 

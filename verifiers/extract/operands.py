@@ -11,7 +11,7 @@ from verifiers.extract.quantities import quantities
 from verifiers.extract.sentences import sentence_ends
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.statement_words import OPPOSED, REPORTS, STOP, UNREAL
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _LOOK = 200  # characters of a calculation that are read
 _NAMED = r"(?:\s?/?(?<![\w'’])[^\W\d_][\w'’]*+(?:-[^\W\d_]+)*+|\s?\\?%)*+"  # the words of a quantity
@@ -52,35 +52,31 @@ _MATHS = lazy_pattern(r"\$([^$]{1,400})\$")
 _COMMAND = lazy_pattern(r"\\[A-Za-z]+")
 _EQUALS = lazy_pattern(r"(?!y\s)[A-Za-z]['’′]{0,2}(?:\([a-z]\))?\s?=(?!.*=)")
 # Words before an expression that make it a part of the answer, or another line's equation.
-_OF_ANOTHER = lazy_pattern(
+_OF_ANOTHER = any_case(
     r"(?:\b(?:negative|opposite|root|reciprocal|inverse|square|half|double|multiple|derivative|antiderivative|complement"
     r"|mirror image) of(?: the following:?)?|\b(?:at (?:most|least)|from|proportional to|(?:above|below)|(?:parallel"
     r"|parallèle"
     r"|paralela|perpendicular|perpendicolare|senkrecht) (?:to|zu|auf|à|a)|meets|touches|contains|negative von)"
     r"|параллельна|与)"
-    r"[\s$(]*$",
-    re.IGNORECASE,
+    r"[\s$(]*$"
 )
 _LED = 24  # characters
 _OPERATES = lazy_pattern(r"[-−–+*·×⋅/=<>≤≥²³⁴⁵ⁿ^√(]|\d[A-Za-z]")
 # What may follow an expression that ends a sentence.
-_CLOSES = lazy_pattern(
+_CLOSES = any_case(
     r"\s(?:for (?:all|every|any|each) (?:\w+ ){1,2}\w|für alle \w+ \w|pour tout \w+ \w|para todo \w+ \w|per ogni \w+ \w"
-    r"|olur|dir|wynosi)|(?:です|になります|となります|である|입니다|이다|로 인수분해됩니다|가 됩니다)",
-    re.IGNORECASE,
+    r"|olur|dir|wynosi)|(?:です|になります|となります|である|입니다|이다|로 인수분해됩니다|가 됩니다)"
 )
-_AT_POINT = lazy_pattern(  # "reaches its largest value, 13, when x = 4"
-    r"\b(?:when|at|where|wenn|bei|quand|lorsque|cuando|quando|wanneer|bij|gdy)\s[\s$(\\]*$|(?<!\w)(?:при|когда)\s[\s$(\\]*$",
-    re.IGNORECASE,
+_AT_POINT = any_case(  # "reaches its largest value, 13, when x = 4"
+    r"\b(?:when|at|where|wenn|bei|quand|lorsque|cuando|quando|wanneer|bij|gdy)\s[\s$(\\]*$|(?<!\w)(?:при|когда)\s[\s$(\\]*$"
 )
 _REMARK = lazy_pattern(r"(?<=[\w)²³])(?:[;；]|,\s)[^,;.=<>\d²³]{1,80}$")  # "on trouve 3x², tout simplement"
-_GIVES = lazy_pattern(
+_GIVES = any_case(
     r"\b(?:is|are|be|equals?|into|gives?|get|have|becomes?|obtain|simplif(?:y|ies) to|(?:down|out) (?:to|as)|leaves?"
     r"|yields?|(?:it|that)['’]s|ist|ergibt|wird|daraus|lautet|zu|erhält|erhalten|est|donne|devient|vaut|obtient|trouve|obtenons"
     r"|trouvons|es|da|queda|resulta|obtiene|obtenemos|é|dá|fica|obtém|obtemos|è|diventa|dà|ottiene|otteniamo|trova|jest"
     r"|daje|blir)\s+$"
-    r"|(?:равно|получаем|получится|это|—|–|=|是|为|得到|は|が|sonuç)\s*$",
-    re.IGNORECASE,
+    r"|(?:равно|получаем|получится|это|—|–|=|是|为|得到|は|が|sonuç)\s*$"
 )
 
 

@@ -7,7 +7,7 @@ import re
 
 from verifiers.extract.everyday import EVERYDAY
 from verifiers.extract.vocabulary import SAFE
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 # Members of a group exclude each other: "The perimeter is 24." does not answer a question for the area.
 _GROUPS = (
@@ -58,15 +58,14 @@ def _pattern(members: tuple[str, ...]) -> re.Pattern[str]:
         spaced = "|".join(word for word in words.split("|") if word[0] < "\u3000")
         unspaced = "|".join(word for word in words.split("|") if word[0] > "\u3000")
         parts.append(rf"(?P<m{number}>(?<![^\W\d_])(?:{spaced})(?![^\W\d_])|{unspaced})")
-    return lazy_pattern("|".join(parts), re.IGNORECASE)
+    return any_case("|".join(parts))
 
 
 _MEMBERS = [_pattern(members) for members in _GROUPS]
 _NAME = lazy_pattern(r"(?<![^\W\d_])[A-ZÀ-ÞА-Я][^\W\d_]+")
-_PRONOUN = lazy_pattern(
+_PRONOUN = any_case(
     r"\b(?:he|she|they|we|it|you|i|il|elle|ils|elles|on|él|ella|ellos|ele|ela|eles|lui|lei|loro|hij|zij|ze|hon|han|de|o|ona)\b"
-    r"|(?<!\w)(?:он|она|они)(?!\w)",
-    re.IGNORECASE,
+    r"|(?<!\w)(?:он|она|они)(?!\w)"
 )
 
 

@@ -6,7 +6,6 @@ not count against a last sentence, or against a clause after "so" or ", and" in 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from verifiers.extract.anchors import anchors
@@ -28,7 +27,7 @@ from verifiers.extract.statement_words import (
 )
 from verifiers.extract.statements import stated
 from verifiers.extract.turns import CORRECTION
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _TAIL = 300  # characters before the end in which a claim is looked for
 _LOOK = 1000  # characters before the claim that are read
@@ -55,13 +54,12 @@ _CLAIMING = (
     r"|正确的?(?:值|数|结果)?(?:是|应为|应该是)|(?:这个|所求的?)数是|正しくは|求める数は"
     r"|올바른 (?:값|수)은|(?:구하는|그) 수는)"
 )
-_CLAIMS = lazy_pattern(rf"\W*+{_CLAIMING}", re.IGNORECASE)
-_MAY_CLAIM = Gated(rf"(?:[.!,;:，。！；،*\n]\s*+|^){_CLAIMING}", re.IGNORECASE)
+_CLAIMS = any_case(rf"\W*+{_CLAIMING}")
+_MAY_CLAIM = Gated(rf"(?:[.!,;:，。！；،*\n]\s*+|^){_CLAIMING}")
 # The end of a clause after which the rest of the sentence claims by itself. A comma alone may be within a phrase.
-_JOINT = lazy_pattern(
+_JOINT = any_case(
     r"[,;،，；—–]\s*(?:and|but|und|aber|sondern|et|mais|y|e|pero|sino(?: que)?|mas(?: sim)?|ma|bensì|и|а|но|en|maar"
-    r"|och|men|i|ale|lecz|ve|ama|dan|tetapi|và|nhưng|بل|لكن|ولكن)(?![^\W\d_])\s*|[;；]\s*|[，,]\s*(?:而是|但是?)",
-    re.IGNORECASE,
+    r"|och|men|i|ale|lecz|ve|ama|dan|tetapi|và|nhưng|بل|لكن|ولكن)(?![^\W\d_])\s*|[;；]\s*|[，,]\s*(?:而是|但是?)"
 )
 _OPEN = (":", "：", "?", "？", "؟", "(")  # last characters of a text that the next sentence belongs to
 _QUOTES = (("“", "”"), ("«", "»"), ("「", "」"))
@@ -152,9 +150,8 @@ def _contradicted(text: str, low: int, position: int, value: str) -> bool:
     return False
 
 
-_AT_FIRST = lazy_pattern(
+_AT_FIRST = any_case(
     r"(?<![^\W\d_])(?:first|erstes|zuerst|premier|première|primer[oa]?|primeir[oa]|prim[oa]|eerste|första|pierwsz[ya]"
-    r"|первый|сначала|ilk|perta?ma)(?![^\W\d_])|最初|一开始|처음|أول",
-    re.IGNORECASE,
+    r"|первый|сначала|ilk|perta?ma)(?![^\W\d_])|最初|一开始|처음|أول"
 )  # "my first answer was"
 _NUMBER = lazy_pattern(r"(?:\b[A-Za-z]\s?=\s?)?((?:(?<![\d)] )(?<![\d)])[-−]\s?)?\d+(?:[.,/:]\d+)*)")

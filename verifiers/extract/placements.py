@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from verifiers.extract.asked import Asked, stems
 from verifiers.extract.asked_values import OPERATION
 from verifiers.extract.joined_quantities import Quantity
@@ -19,25 +17,23 @@ from verifiers.extract.statement_words import (
     PLAIN_WORD,
     WORD,
 )
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case
 
 _THAT_IS = {"pl": "to ", "es": "da "}  # which precede arguments in other languages
-_BY = lazy_pattern(r"\bby\s+\W*$", re.IGNORECASE)
-_LABEL_OF = lazy_pattern(r"\b([^\W\d_]{3,})\s+(?:number |nr\. |no\. )?$", re.IGNORECASE)
+_BY = any_case(r"\bby\s+\W*$")
+_LABEL_OF = any_case(r"\b([^\W\d_]{3,})\s+(?:number |nr\. |no\. )?$")
 # A preposition after which a value of the asked kind is no argument: "consists of seven days", "consta de 24 horas".
-_LED_TO = lazy_pattern(
+_LED_TO = any_case(
     r"(?!(?:half|cube|root|part|more|less|each|most|some|many|none|third|other|fewer|square|quarter"
     r"|multiple|instead|out"
     r"|ahead|short|one|two|three|moitié|mitad|metade|metà|hälfte|plus|moins|más|menos|mais|più|meno)\b)"
-    r"\b[^\W\d_]+ (?:of|de|di|von|aus|van|av|out of|from|z|ze|из|от|من)\s+(?:just |only |exactly )?$",
-    re.IGNORECASE,
+    r"\b[^\W\d_]+ (?:of|de|di|von|aus|van|av|out of|from|z|ze|из|от|من)\s+(?:just |only |exactly )?$"
 )
 
 # "The sample has a density of 3 g/cm³.": what is asked for, as something that the thing in question has.
-_HAS_A = lazy_pattern(
+_HAS_A = any_case(
     r"\b(?:has|have|had|with|gives?|hat|haben|mit|a|avec|tiene|con|tem|com|ha|heeft|met|har)\s(?:(?:er|sie|es|il|elle|hij|zij)\s)?(?:an?|eine?n?r?|une?"
-    r"|una|uma?|een|en|ett)\s(?:[^\W\d_]+\s)?([^\W\d_]{4,})\s(?:[^\W\d_]+\s)?(?:of|von|de|di|van|av|på)\s+$",
-    re.IGNORECASE,
+    r"|una|uma?|een|en|ett)\s(?:[^\W\d_]+\s)?([^\W\d_]{4,})\s(?:[^\W\d_]+\s)?(?:of|von|de|di|van|av|på)\s+$"
 )
 
 

@@ -26,7 +26,7 @@ from verifiers.extract.scaled import with_scale
 from verifiers.extract.spans import Span
 from verifiers.extract.spoken import half_of_day, spoken_times
 from verifiers.extract.worded import worded
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.units.words import goes_on, respelled, speed_at, unit_end
 
 _LETTERS = "A-Za-z_\u00aa\u00b5\u00ba\u00c0-\u024f\u0370-\u052f\u05d0-\u05ea\u0621-\u064a\u0671-\u06d3\u0904-\u0939"
@@ -65,8 +65,8 @@ ROOT = lazy_pattern(  # "2√3", "36π", "4π/3"
     r"(?![A-Za-z0-9_^/(²³])(?!\s?[-+−·×*]\s?[\w(√])"
 )
 _NUMBERS = lazy_pattern(r"\d+")
-_IN_WORDS = lazy_pattern(r" power| root | or minus | over | squared| cubed|\ba dozen", re.IGNORECASE)
-_PRONOUN_BEFORE = lazy_pattern(r"\b(?:the|this|that|which|each|every|another|any)(?: [a-z]+)? $", re.IGNORECASE)
+_IN_WORDS = any_case(r" power| root | or minus | over | squared| cubed|\ba dozen")
+_PRONOUN_BEFORE = any_case(r"\b(?:the|this|that|which|each|every|another|any)(?: [a-z]+)? $")
 _CLOCK = lazy_pattern(
     r"(?<![\d:.])(?:(?:午前|午後|上午|下午|早上|晚上|凌晨|오전|오후)\s?)?\d{1,2}\s?(?:[時时시](?![間间간])"
     r"|[点點](?=\d{1,2}分|[半钟整]))"
@@ -108,8 +108,7 @@ _MINUS = Gated(
     r"(?<![^\W\d_])(?:minus|negative|минус|мінус|eksi|âm|سالب|ناقص)\s(?=\S)"
     r"|(?:(?<!\w )|(?<=\best )|(?<=donc )|(?<=vaut )|(?<=\bes )|(?<=entonces )|(?<=\b[éè] )|(?<=então )|(?<=vale )"
     r"|(?<=quindi )|(?<=\bis )|(?<=\bdus ))(?:moins|meno|menos|min)\s(?=\S)"
-    r"|(?:零下|氷点下|マイナス|영하|마이너스|[负負])\s?(?=\S)",
-    re.IGNORECASE,
+    r"|(?:零下|氷点下|マイナス|영하|마이너스|[负負])\s?(?=\S)"
 )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from verifiers.extract.gates import Gated
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
-OFFER = lazy_pattern(
+OFFER = any_case(
     r"[\s¿*_(-]*+(?:would you like|do you (?:want|have|need)|shall i|should i (?:also )?(?:show|explain|solve)"
     r"|want me to|can i help"
     r"|(?:does|did) (?:that|this|it) (?:make sense|help)|is (?:that|this|it|everything) clear|(?:any|more"
@@ -34,26 +34,23 @@ OFFER = lazy_pattern(
     r"|もし(?:他に|さらに|よ)|質問が"
     r"|(?:よければ|必要なら|ご希望)|더 궁금|다른 질문|질문이 있|원하(?:시?면|신다면)|هل (?:تريد|ترغب|لديك)|(?:إذا"
     r"|إن) (?:كان لديك|أرد|شئت|رغبت)"
-    r"|אם תרצ|اگر (?:بخواه|مایل|سوال)|क्या आप|(?:अगर|यदि) (?:आपको|आप|तुम)|(?:अगर|यदि) चाहें)",
-    re.IGNORECASE,
+    r"|אם תרצ|اگر (?:بخواه|مایل|سوال)|क्या आप|(?:अगर|यदि) (?:आपको|आप|तुम)|(?:अगर|यदि) चाहें)"
 )
 # An offer to show something may contain numbers: "If you like, I can draw it with 5 posts."
-SHOWING = lazy_pattern(
+SHOWING = any_case(
     r"\b(?:draw|show|explain|work out|say the word|let me know"
     r"|walk (?:you )?through|sketch|zeichne|zeige|erkläre|rechne|montre|explique|dessine|muestro"
     r"|explico|dibujo|mostro|desenho|spiego|disegno|laten zien|leg uit|teken|visar|ritar|pokażę|narysuję|wyjaśnię)\b"
-    r"|покажу|объясню|нарисую|画|解释|演示|説明|描き|보여|그려",
-    re.IGNORECASE,
+    r"|покажу|объясню|нарисую|画|解释|演示|説明|描き|보여|그려"
 )
 # If an offer contains one of these words, it doubts the answer and is kept.
-DOUBTS = lazy_pattern(
+DOUBTS = any_case(
     r"answer|instead|correct|right|wrong|\bsure\b|change|rather|really|actually|true|trust|\bcheck|mistake|slip|error"
     r"|typo|rounding|fehler|erreur|faute|\berror\b|\berro\b|errore|ошибк|错误|間違"
     r"|different|antwort|richtig"
     r"|falsch|réponse|juste|respuesta|resposta|risposta|ответ|верн|правильн|答案|答え|正し|正确|错|정답|맞|الجواب"
     r"|الإجابة|cevap|doğru|đáp"
-    r"|jawab|benar|उत्तर|सही|svar|rätt|odpowied",
-    re.IGNORECASE,
+    r"|jawab|benar|उत्तर|सही|svar|rätt|odpowied"
 )
 CONFUSED = (
     r"(?:attention à |veillez à |veille à )?ne pas (?:répondre|écrire|donner|dire|mettre)|cuidado con (?:responder"
@@ -97,16 +94,16 @@ BOTH = (
     r"|(?:entrambe|tutte e due) (?:sono soluzioni|vanno bene)|оба (?:подходят|корня подходят)"
     r"|(?:两个|二者|两者)都(?:是解|满足|成立)|どちらも(?:解|適する)"
 )
-CONFIRMING = lazy_pattern(rf"\s*[(（]\s*(?:{CHECKED}|{BOTH})[^\d()（）]{{0,40}}[)）][.。!]?\s*", re.IGNORECASE)
+CONFIRMING = any_case(rf"\s*[(（]\s*(?:{CHECKED}|{BOTH})[^\d()（）]{{0,40}}[)）][.。!]?\s*")
 # "(which is 33 1/3 m/s)"
 AGAIN = (
     r"(?:which|das|ce qui|lo que|o que|il che)(?:, [^(),]{1,40},)? (?:is|are|ist|sind|fait|es|é|è)\b(?=[^()]*\d)"
     r"(?![^()]*\b(?:too|off|more|less|fewer|above|below|short|high|low|zu|mehr|weniger|trop|plus|moins|demasiado|más"
     r"|menos|mais|troppo|più|meno)\b)"
 )
-ASIDE = lazy_pattern(rf"\s*[(（]\s*(?:{CONFUSED}|{CONTRAST}|{UNREAL}|{AGAIN})[^()（）]*[)）][.。!]?\s*", re.IGNORECASE)
+ASIDE = any_case(rf"\s*[(（]\s*(?:{CONFUSED}|{CONTRAST}|{UNREAL}|{AGAIN})[^()（）]*[)）][.。!]?\s*")
 # "Not bad at all!": a closing exclamation that praises and denies nothing.
-EXCLAIMS = lazy_pattern(
+EXCLAIMS = any_case(
     r"[\s¡*_(]*+(?:(?:and |so |well,? |see,? )?(?:(?:that['’]?s|that was|that wasn['’]t|it['’]s|it wasn['’]t"
     r"|this was|what) )?"
     r"(?:(?:not|so|too|pretty|quite|really|very|rather|a|an|all|that|half) ){0,3}"
@@ -128,8 +125,7 @@ EXCLAIMS = lazy_pattern(
     r"|挺)?(?:不错|不難|不难|简单|简单吧)"
     r"|(?:なかなか|とても)?(?:悪くない|簡単)(?:です)?ね?|나쁘지 않(?:네요|죠|아요)|쉽(?:죠|네요)|(?:ليس سيئ|غير سيئ"
     r"|سهل)\w*(?: على الإطلاق)?|बुरा नहीं)"
-    r"[\s*_)]*[!！][\s*_)]*",
-    re.IGNORECASE,
+    r"[\s*_)]*[!！][\s*_)]*"
 )
 # "The intercept isn't asked for.", "The change depends on the banknote.": something that the sentence before lacks.
 NOT_ASKED = Gated(
@@ -156,22 +152,19 @@ NOT_ASKED = Gated(
     r"|(?:没有?问|沒有?問|不(?:需要|重要|影响)|取决于|无关)|(?:聞かれて|問われて|必要(?:では|は)?あり?|関係(?:が"
     r"|は)?)い?ませ?ん|問題ではあり|によります|次第です"
     r"|(?:묻지 않|필요 ?없|상관 ?없|달려 있|따라 다)|(?:غير مطلوب|لا (?:يهم|نحتاج)|ليست? مطلوب|يعتمد|تعتمد)"
-    r"|नहीं पूछ|ज़रूरत नहीं|निर्भर)",
-    re.IGNORECASE,
+    r"|नहीं पूछ|ज़रूरत नहीं|निर्भर)"
 )
-POINTS = lazy_pattern(  # such a remark must name its thing
+POINTS = any_case(  # such a remark must name its thing
     r"[\s*_(]*+(?:and |but )?(?:(?:it|this|that|these|those|which|what|everything|all|here|there|he|she|they|das"
     r"|dies\w*|es|alles|er|sie|ça|cela"
     r"|ceci|c|ce|cette|tout|eso|esto|todo|isso|isto|tudo|ciò|questo|tutto|dat|dit|alles|det|allt|to|это|всё|це"
     r"|bu)(?![^\W\d_])"
-    r"|这|那|它|これ|それ|그|이것|هذا|ذلك|यह)",
-    re.IGNORECASE,
+    r"|这|那|它|これ|それ|그|이것|هذا|ذلك|यह)"
 )
-SPEAKS = lazy_pattern(
+SPEAKS = any_case(
     r"\b(?:i|we|ich|wir|je|on|yo|eu|io|ik|jag|я|мы|error|slip|oops|no)\b|我|私|僕|저|not |\bpero\b|\bbut\b|\baber\b"
     r"|\bmais\b"
-    r"|\bmas\b|\bma\b|\bно\b",
-    re.IGNORECASE,
+    r"|\bmas\b|\bma\b|\bно\b"
 )
 FITTING = (
     r"(?:(?:it|that|this|everything|all|the (?:check|numbers?|sum))(?: all| both)?(?: (?:checks? out|fits?"
@@ -193,32 +186,26 @@ FITTING = (
     r"|(?:合って|一致して)います|맞습니다|맞아요)"
 )
 # "They add to 12, so it checks out."
-FITS = lazy_pattern(
+FITS = any_case(
     r"[,;:—–，、،]\s*(?:(?:so|and|which|und|also|denn|das|donc|ce qui|et|así que|y|por lo que|e|o que|então|logo"
     r"|quindi|dus|så|więc|czyli|а значит"
     r"|так что|значит|и)(?![^\W\d_])\s*|(?:所以|因此|よって)[，、]?)*+"
-    rf"{FITTING}[.!。！\s)*]*",
-    re.IGNORECASE,
+    rf"{FITTING}[.!。！\s)*]*"
 )
 # "¡Coincide!", "Yes, it checks out.": a sentence that only confirms.
-AGREES = lazy_pattern(
-    rf"[\s¡*_(]*+(?:(?:yes|ja|oui|sí|sim|sì|да|tak|and|und|et|y|e|и)\W+)?{FITTING}[.!。！\s)*_]*", re.IGNORECASE
-)
+AGREES = any_case(rf"[\s¡*_(]*+(?:(?:yes|ja|oui|sí|sim|sì|да|tak|and|und|et|y|e|и)\W+)?{FITTING}[.!。！\s)*_]*")
 # "It isn't 41, which is the sum of the legs.", "If you got 12, you counted the pieces.": one other value is given up.
-GIVEN_UP = lazy_pattern(
+GIVEN_UP = any_case(
     r"[\s*_-]*+(?:(?:it|that|this)(?:['’]s not| is not| isn['’]t)|(?:es|das) (?:ist|sind) nicht|ce n['’]est pas"
     r"|no (?:es|son)"
     r"|não (?:é|são)|non (?:è|sono)|это не"
     r"|(?:if|when) you (?:answered|got|get|wrote|put|said|have)(?=[^,]{1,30}, (?:then )?you(?:['’]ve| have)? (?:\w+ )?"
     r"(?:count|forg[eo]t|add|includ|doubl|miss|us|mix|subtract|divid|multipli|stopp|overlook|omit|left)\w*\b))"
-    r"\s+(?=[$*€£]*\d[\d.,]*[^\d]*$)",
-    re.IGNORECASE,
+    r"\s+(?=[$*€£]*\d[\d.,]*[^\d]*$)"
 )
-TURNS = lazy_pattern(
-    r"\b(?:but|rather|it is|it['’]s|that['’]s|sondern|mais|sino|mas|bensì|ma)\b|(?<!\w)а(?!\w)", re.IGNORECASE
-)
+TURNS = any_case(r"\b(?:but|rather|it is|it['’]s|that['’]s|sondern|mais|sino|mas|bensì|ma)\b|(?<!\w)а(?!\w)")
 # "And if the larger one had been asked for, it would be 14."
-OTHERWISE = lazy_pattern(
+OTHERWISE = any_case(
     r"[\s*_-]*+(?:(?:and|but|und|aber|et|mais|y|pero|e|mas|ma|а|но|a|ale|en|maar|och|men|ama)\s)?"
     r"(?:(?=(?:had|were|hätten?|wären?|würden?|gdyby)\b|(?:if|wenn|si|se|если|als|om|eğer)\b[^,.!?=]{0,120}?\b(?:had|were|weren['’]t"
     r"|asked|wanted"
@@ -227,11 +214,10 @@ OTHERWISE = lazy_pattern(
     r"|fossem?|fosse|houvesse|avesse|chiedesse|gdyby|zou|zouden|vore|hade|бы|olsaydı|sorsaydı)\b"
     r"|(?:without|ohne|sans|sin|sem|senza|без|bez|zonder|utan)\s)[^.!?=]{0,200}"
     + WOULD
-    + r"|如果[^。！？=]{0,80}就)[^=]*",
-    re.IGNORECASE,
+    + r"|如果[^。！？=]{0,80}就)[^=]*"
 )
 # "By the way, the mean is 5.1.": the sentence names something beside the answer.
-BY_THE_WAY = lazy_pattern(
+BY_THE_WAY = any_case(
     r"[\s*_(-]*+(?:(?:and|und|et|y|e|а)\s)?(?:(?:by the way|incidentally|(?:for|in|by) comparison|as an aside|fun fact"
     r"|side ?note|(?:just )?for (?:reference|fun)|übrigens|nebenbei(?: bemerkt)?|zum vergleich|au passage"
     r"|à titre (?:de comparaison|indicatif|d['’]information)|pour (?:info|information|comparaison|comparer)"
@@ -239,27 +225,23 @@ BY_THE_WAY = lazy_pattern(
     r"|a propósito|por curiosidade|a título de (?:comparação|curiosidade)|per inciso|tra parentesi"
     r"|per (?:curiosità|confronto)|a proposito|кстати|между прочим|для сравнения|trouwens|ter vergelijking"
     r"|förresten|som jämförelse|nawiasem mówiąc|dla porównania)(?![^\W\d_])|顺便(?:说|提)?(?:一下|一句|一提)?|作为对比"
-    r"|なお|ちなみに|参考まで[にで]|참고로)[\s,:，、：]*",
-    re.IGNORECASE,
+    r"|なお|ちなみに|参考まで[にで]|참고로)[\s,:，、：]*"
 )
-IS_TO = lazy_pattern(  # "A common mistake is to subtract"
+IS_TO = any_case(  # "A common mistake is to subtract"
     r"\s(?:(?:here|hier|ici|aquí|aqui|qui)\s)?(?:is|would be|ist|wäre|est|serait|es|sería|é|seria|è|sarebbe)\b"
-    r"(?![^.!?]*(?:answer|antwort|réponse|respuesta|resposta|risposta))",
-    re.IGNORECASE,
+    r"(?![^.!?]*(?:answer|antwort|réponse|respuesta|resposta|risposta))"
 )
 # "The 9 would only be right for a proportion."
-ONLY_THEN = lazy_pattern(
+ONLY_THEN = any_case(
     r"[\s*_-]*+(?:(?:the|an?|die|der|das|ein|eine|le|la|les|une?|el|los|una|os?|um|uma|il|lo"
     r"|un)\s)?[$€£]?\d[\d.,/:]*+[^.!?]{0,80}?"
     + WOULD
     + r"[^.!?]{0,20}\b(?:only|nur|seulement|uniquement|que|sólo|solo|solamente|só|apenas|soltanto|только|alleen|bara"
-    r"|tylko)\b",
-    re.IGNORECASE,
+    r"|tylko)\b"
 )
-WARNING = lazy_pattern(
+WARNING = any_case(
     rf"[\s*_-]*(?:(?:also|and|but|note|please|careful|achtung|auch|und|attention|et|aussi|ojo|y|também|e|anche)[,:!]?\s)?"
-    rf"(?:{CONFUSED})",
-    re.IGNORECASE,
+    rf"(?:{CONFUSED})"
 )
 WHO = (
     r"someone|somebody|some|others|other|many|people|students|student|a (?:friend|student)|i|my \w+|jemand|manche"
@@ -286,53 +268,46 @@ OTHER = (
     r"(?![\w.]*\d)"
 )
 # A sentence or an aside that denies a value, and one that reports a value, which is called wrong after it.
-DENIES = lazy_pattern(rf"\s*+[(（]?\s*+(?:(?:{NOT})\s|不是|并非){OTHER}", re.IGNORECASE)
+DENIES = any_case(rf"\s*+[(（]?\s*+(?:(?:{NOT})\s|不是|并非){OTHER}")
 DENIES_AFTER = lazy_pattern(
     rf"\s*+{OTHER}[^\W\d_]{{0,8}}?(?:では(?:ありません|ない(?:です)?)|じゃ(?:ない(?:です)?|ありません)"
     r"|[이가] (?:아닙니다|아니에요))[。.!！\s]*"
 )
-REPORTS_VALUE = lazy_pattern(
+REPORTS_VALUE = any_case(
     rf"\s*+[(（]?\s*+(?:(?:{WHO})\s(?:[^\W\d_]+,?\s){{0,3}}?(?:{SAYS})\s"
     r"|(?:my|the) (?:first|earlier|previous|initial) (?:\w+ )?(?:(?:of|was) )?"
     r"|(?:我|有人|有的?同学)?(?:先前|之前|一开始|起初|刚才|最初)?[^，。,\d]{0,4}[写寫算说說]的?(?:是|成|了)?\s?"
-    rf"|(?:最初|はじめ|先ほど)[^、。\d]{{0,8}}\s?){OTHER}",
-    re.IGNORECASE,
+    rf"|(?:最初|はじめ|先ほど)[^、。\d]{{0,8}}\s?){OTHER}"
 )
-CALLED_WRONG = lazy_pattern(
+CALLED_WRONG = any_case(
     r"[^\d.。!?]{0,24}(?<![^\W\d_])(?:but|wrong|incorrect|mistaken|forg[eo]t|miss|ignor|which counts|aber|doch|falsch"
     r"|mais|faux|pero|mal|mas|errad|ma|sbagliat|но|неверно|ошиб|ale|błęd|maar|fout|men|fel|dar|greșit)"
-    r"|[^\d。]{0,8}(?:错|錯|漏|但|間違|誤)",
-    re.IGNORECASE,
+    r"|[^\d。]{0,8}(?:错|錯|漏|但|間違|誤)"
 )
 # Words that call a reported value right, or perhaps right.
-CALLED_RIGHT = lazy_pattern(
+CALLED_RIGHT = any_case(
     r"\b(?:right|correct|true|recht|richtig|raison|juste|razón|correcto|certo|correto|ragione|giust\w+|прав\w*|верн\w+"
     r"|racja|gelijk|rätt|dreptate|ask\w*|question|want\w*|need\w*|probabl\w*|maybe|perhaps|possibl\w*|agree\w*|frage"
-    r"|vielleicht|peut-être|quizás|talvez|forse)\b|(?<!\w)(?:может|вопрос\w*)|对的|正确|正しい|可能",
-    re.IGNORECASE,
+    r"|vielleicht|peut-être|quizás|talvez|forse)\b|(?<!\w)(?:может|вопрос\w*)|对的|正确|正しい|可能"
 )
-STATES = lazy_pattern(
+STATES = any_case(
     r"(?:\b(?:but|rather|sondern|mais|sino|sim|ma|bensì|а|is|are|be|was|equals|ist|sind|est|sont|es|son|é|são|è|sono"
-    r"|este|jest|to|är|really|actually|makes?|becomes|это|равно)|[=≈→是为はが:])[\s$*]*$",
-    re.IGNORECASE,
+    r"|este|jest|to|är|really|actually|makes?|becomes|это|равно)|[=≈→是为はが:])[\s$*]*$"
 )
-CHECKS = lazy_pattern(
+CHECKS = any_case(
     r"(?:let me|let['’]s|i['’]ll) (?:just |quickly )?(?:re-?|double-?)?(?:check|verify|confirm|make sure)\b"
     r"|ich prüfe|je vérifie"
-    r"|\b(?:compruebo|vou conferir|controllo)\b|проверю|(?:检查|验证|再算)",
-    re.IGNORECASE,
+    r"|\b(?:compruebo|vou conferir|controllo)\b|проверю|(?:检查|验证|再算)"
 )
-CONFIRMED = lazy_pattern(
+CONFIRMED = any_case(
     r"\s*(?:yes\W+)?(?:confirmed|verified|(?:it|that|this) (?:checks out|matches|agrees|holds)|bestätigt"
     r"|(?:das )?stimmt|passt"
     r"|confirmé|vérifié|confirmado|verificado|confermato|verificato|подтверждено|(?:вс[её] )?верно"
-    r"|确认无误|没有问题)[.!。！\s]*",
-    re.IGNORECASE,
+    r"|确认无误|没有问题)[.!。！\s]*"
 )
-OBJECTION = lazy_pattern(
+OBJECTION = any_case(
     r"\b(?:not|wrong|mistake|error|instead|should|actually|but|however|oops|forgot|except|rather|nicht|falsch|doch|aber"
-    r"|pas|faux|mais|pero|mal|mas|não|ma|non|не|но)\b|n['’]t\b|不|错|漏|但",
-    re.IGNORECASE,
+    r"|pas|faux|mais|pero|mal|mas|não|ma|non|не|но)\b|n['’]t\b|不|错|漏|但"
 )
 NUMBERS = lazy_pattern(r"\$[^$\n]{1,80}\$|\\[dt]?frac\{[^{}]{1,20}\}\{[^{}]{1,20}\}|\d+(?:[.,/:]\d+)*")
 # "1/11 (≈ 0.0909)", "21π cubic units, or roughly 65.97": an exact value and its decimal approximation.
@@ -343,38 +318,34 @@ _ABOUT = (
     r"|(?:ou seja,? |ou |o )?cerca de|(?:cioè |ossia |o )?(?:circa|all['’]incirca)"
     r"|(?:то есть |или )?(?:около|примерно|приблизительно)|czyli około|około|ongeveer)"
 )
-ROUNDED = lazy_pattern(
+ROUNDED = any_case(
     r"(?P<exact>\d+\s?/\s?\d{1,9}|\\[dt]?frac\{\d{1,9}\}\{\d{1,9}\}"
     r"|(?:\\(?:[dt]?frac|sqrt)\{[^()]{1,60}\}|\d{0,9}(?:\\pi|π)|√\d{1,9}|\\sqrt\d)|\$[^$\n]{0,60}[\\^√π][^$\n]{0,60}\$)"
     r"\s?(?:\$|\\\)|\\\])?(?:\s[^\W\d_]{2,}[²³]?){0,3}"
     rf"(?P<rounded>\s*\((?:{_ABOUT})\s*(?:\$|\\\()?(?P<in_brackets>\d{{1,9}}(?:[.,]|\{{,\}})\d{{1,12}})(?:\.\.\.|…)?"
     r"(?:\$|\\\))?(?:\s[^\W\d_]{2,}){0,3}\)"
     rf"|(?:,|\s?[—–-])?\s(?:{_ABOUT})\s*(?:\$|\\\()?(?P<number>\d{{1,9}}(?:[.,]|\{{,\}})\d{{1,12}})(?:\$|\\\))?"
-    r"(?:\s[^\W\d_]{2,}){0,3})[.*\s]*$",
-    re.IGNORECASE,
+    r"(?:\s[^\W\d_]{2,}){0,3})[.*\s]*$"
 )
 # "，而不是12分钟", ", nicht 8", ", ni 24 ni 23", ", 10 değil": values that a sentence denies behind its own.
 DENIED = r"(?P<value>[$€£]?[-−]?\d[\d.,/:]*(?<![.,:])\$?)[^\W\d_]{0,3}(?:\s?[€%°]|\s[^\W\d_]+){0,3}"
 INSTEAD = lazy_pattern(
     r"[，,、]?\s*(?:而不是|而非|并不是|并非|不是)\s?(?P<value>[$\d][\d.,/:$]*)[^，。、\d]{0,12}[.。!！]?"
 )
-NOT_THIS = lazy_pattern(
+NOT_THIS = any_case(
     r"(?:\s*[,;(—–]\s*(?:(?:and|but|und|et|mais|y|pero|e|mas|ma|и|а|en|och|i|a|ve)\s)?|\s(?:and|und|et|y|e|и|en|och"
     r"|i)\s)(?:(?:вовсе|совсем|отнюдь|gar|certainly|definitely|surtout)\s)?"
     r"(?:not|nicht|keine?|non(?: pas)?|pas|no|não|niet|geen|inte|nie|ani|ni|nem|né|noch|не|ни|bukan"
     r"|neither)\s+(?:etwa\s|just\s)?"
     rf"{DENIED}(?:,?\s(?:ni|nor|or|noch|oder|ou|o|nem|né|ani|ни"
     rf"|или)\s[^\d.!?]{{0,12}}\d[\d.,]*(?<![.,])(?:\s[^\W\d_]+){{0,2}})?"
-    r"[\s.!*_)]*",
-    re.IGNORECASE,
+    r"[\s.!*_)]*"
 )
 NEGATIONS = (  # one of these is in every match of the patterns, and a substring search is far quicker
     " not ", " nicht ", " kein", " non ", " pas ", " no ", " não ", " niet ", " geen ", " inte ", " nie ", " ani ",
     " ni ", " nem ", " né ", " noch ", " не ", " ни ", " bukan ", " neither ", " değil", "(not ", "(nicht ", "(no ",
     "(non ", "(pas ", "(não ", "(не ", "(niet ", "(nie ",
 )  # fmt: skip
-NOT_THIS_AFTER = lazy_pattern(
-    rf",?\s(?:ve\s|ama\s)?{DENIED.replace('{0,3}(?:', '{0,3}?(?:')}\s(?:değil(?:dir)?)[\s.!*_]*", re.IGNORECASE
-)
+NOT_THIS_AFTER = any_case(rf",?\s(?:ve\s|ama\s)?{DENIED.replace('{0,3}(?:', '{0,3}?(?:')}\s(?:değil(?:dir)?)[\s.!*_]*")
 WORD = lazy_pattern(r"[^\W\d_]+")
 FIRST = frozenset(re.findall(r"[^\W\d_]+", f"{WHO}|{NOT}|my the"))  # words that such a remark may begin with

@@ -9,7 +9,7 @@ from verifiers.extract.gates import Gated
 from verifiers.extract.sentences import sentence_ends
 from verifiers.extract.spans import Span
 from verifiers.extract.words import VALUE, WORD, any_of
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _LOOK = 2500  # characters after an answer in which it may be taken back
 _CLOSERS = " \t\r\n$\\)]}*_`.。．,"
@@ -145,14 +145,12 @@ _SELF = Gated(
         "틀렸|틀린|잘못|정정|실수|취소|사실은|진짜 답|올바른 답",
         r"أخطأت|خطأ|تصحيح|أقصد|أعني|عفوا|غير صحيح|الجواب الصحيح|الإجابة الصحيحة|في الحقيقة",
         "गलत|ग़लत|मेरा मतलब|सुधार|असली उत्तर|सही उत्तर",
-    ),
-    re.IGNORECASE,
+    )
 )  # fmt: skip
-_OTHERS_MISTAKE = lazy_pattern(
+_OTHERS_MISTAKE = any_case(
     r"\b(?:common\w*|students?|people|some(?:one)?|one (?:might|may|could)|you (?:might|may|could)|tempt\w*"
     r"|if|would|häufig\w*|souvent|común|comum|comune)\b"
-    r"|часто|常见|常見|よくある|흔한",
-    re.IGNORECASE,
+    r"|часто|常见|常見|よくある|흔한"
 )
 # A weak correction and a value: the value must agree with the answer.
 _INSTEAD = Gated(
@@ -192,8 +190,7 @@ _INSTEAD = Gated(
         r"(?<![^\W\d_])(?:لا|بل|أو|ربما|عذرا)[،,.:]?\s*(?:بل|هو)?\s*",
         r"(?:नहीं|बल्कि|या|शायद)[,.:]?\s*",
     )
-    + rf"\**(?P<value>{VALUE})",
-    re.IGNORECASE,
+    + rf"\**(?P<value>{VALUE})"
 )  # fmt: skip
 # A value that the words after it offer or make conditional: "8 works too", "* 8 if the ends count".
 _OFFERED = Gated(
@@ -203,18 +200,15 @@ _OFFERED = Gated(
     r"|(?:is|are|was|works?|fits?|would|could|might|may|can|seems?"
     r"|remains?)\b(?:\s+\w+){0,4}?\s*\b(?:valid|acceptable"
     r"|possible|possibility|plausible|right|correct|too|also|fine|as well|alternative|option|defensible|likely"
-    r"|answer)\b)",
-    re.IGNORECASE,
+    r"|answer)\b)"
 )
-_FAILS = lazy_pattern(
+_FAILS = any_case(
     rf"(?P<value>{VALUE})\s+(?:does(?:n['’]t| not) (?:work|hold|satisfy|fit|check)|fails\b|can(?:not|['’]t) be\b"
-    r"|is (?:not (?:right|correct|valid|possible|a solution|the answer)|wrong|incorrect|impossible|invalid)\b)",
-    re.IGNORECASE,
+    r"|is (?:not (?:right|correct|valid|possible|a solution|the answer)|wrong|incorrect|impossible|invalid)\b)"
 )
-_RESTATES = lazy_pattern(
+_RESTATES = any_case(
     r"\b(?:approximately|approx|about|around|roughly|nearly|equivalently|ungefähr|etwa|circa|ca|environ"
-    r"|aproximadamente|cerca|около|примерно)\b|≈|\\approx|约|約",
-    re.IGNORECASE,
+    r"|aproximadamente|cerca|около|примерно)\b|≈|\\approx|约|約"
 )
 
 
@@ -260,39 +254,33 @@ def _of_mistakes(text: str, position: int, offered: re.Match[str]) -> bool:
     return MISTAKES.match(sentence) is not None and _OR.match(offered[0]) is not None
 
 
-MISTAKES = lazy_pattern(
+MISTAKES = any_case(
     r"\W*+(?:an? |the |ein(?:e)? |der |die |(?:some |other )?)?(?:common|typical|frequent|usual|häufige?r?|typische?r?"
     r"|beliebte?r?)"
     r" (?:mistakes?|errors?|pitfalls?|slips?|traps?|fehler|patzer|irrtum|falle)\b|\W*(?:(?:une |l['’]|el |la |un |uno "
     r"|o |um |lo )?(?:erreurs? (?:fréquente|courante|classique)s?"
     r"|error(?:es)? (?:común|comunes|frecuentes?|típicos?)"
-    r"|erros? comu(?:m|ns)|error[ei] (?:comun[ei]|frequent[ei])))\b",
-    re.IGNORECASE,
+    r"|erros? comu(?:m|ns)|error[ei] (?:comun[ei]|frequent[ei])))\b"
 )
-_OR = lazy_pattern(r"(?:or|oder|ou|o)\b", re.IGNORECASE)
+_OR = any_case(r"(?:or|oder|ou|o)\b")
 _OTHER_VALUE = lazy_pattern(VALUE)
-_EXEMPT = lazy_pattern(
+_EXEMPT = any_case(
     r"\brather than\b|\binstead of\b|不要|不是|并非|而非|(?<!\w)не\s|检验|验算|=|≠|\\ne|<|>|[+×*]|\\cdot|\\times"
     r"|\b(?:not"
     r"|no"
     r"|would|problem|page|more|because|since|line"
     r"|step|source)\b"
     r"|n['’]t\b"
-    r"|(?<!edit)(?<!update)(?<!correction)(?<!corrected)(?<!answer)(?<!result)(?<!better)(?<!rather)(?<!sorry)(?<!oops)\s*[:：]",
-    re.IGNORECASE,
+    r"|(?<!edit)(?<!update)(?<!correction)(?<!corrected)(?<!answer)(?<!result)(?<!better)(?<!rather)(?<!sorry)(?<!oops)\s*[:：]"
 )  # a calculation, a denial of another value, "Confidence: 90%"
-_LAST = lazy_pattern(
-    r"(?:\s*(?:is|are) (?:also )?(?:possible|right|correct|better|it)|でした|です|입니다)?[\s.!?。)*]*$", re.IGNORECASE
-)
-_STATES = lazy_pattern(
+_LAST = any_case(r"(?:\s*(?:is|are) (?:also )?(?:possible|right|correct|better|it)|でした|です|입니다)?[\s.!?。)*]*$")
+_STATES = any_case(
     r"(?:\b(?:is|are|was|were|equals?|comes to|makes|ist|sind|beträgt|lautet|est|sont|vaut|es|son|é|è|são|sono|fa"
-    r"|равно|равен|это)|[是为為]|は)\s*[*$]*$",
-    re.IGNORECASE,
+    r"|равно|равен|это)|[是为為]|は)\s*[*$]*$"
 )  # the words before a value that ends its sentence
-_CALCULATES = lazy_pattern(
+_CALCULATES = any_case(
     r"[=≠<>+×*]|\\ne|\\cdot|\\times|\b(?:not|no|problem|page|step|line|source|confidence|remainder|check"
-    r"|verif\w*|nicht|pas|non?|não|не)\b|n['’]t\b|不|ない|ません",
-    re.IGNORECASE,
+    r"|verif\w*|nicht|pas|non?|não|не)\b|n['’]t\b|不|ない|ません"
 )
 
 

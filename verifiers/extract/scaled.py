@@ -7,18 +7,17 @@ from dataclasses import replace
 from fractions import Fraction
 
 from verifiers.extract.joined_quantities import Quantity, unit_name
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case
 from verifiers.units.words import PERCENT, SCALES
 
 _NAMES = "|".join(f"(?P<x{factor}>{words.replace(' ', '|')})" for factor, words in SCALES.items())
 _THOUSAND = "thousand|tausend|mille|mil|тысяч[аи]?|тисяч[аі]?|tysięcy|tysiące|duizend|ribu|nghìn|ngàn|tisíc"
-_SCALE = lazy_pattern(rf"\s(?:{_NAMES}|(?P<x1000>{_THOUSAND}))(?![^\W\d_])", re.IGNORECASE)
-_IN_PERCENT = lazy_pattern(rf"\s?{PERCENT}", re.IGNORECASE)
-_BELOW_ZERO = lazy_pattern(
+_SCALE = any_case(rf"\s(?:{_NAMES}|(?P<x1000>{_THOUSAND}))(?![^\W\d_])")
+_IN_PERCENT = any_case(rf"\s?{PERCENT}")
+_BELOW_ZERO = any_case(
     r"\s?(?:(?:°\s?[CF]?|degrees?(?: celsius| fahrenheit)?|grad(?: celsius)?|degrés?(?: celsius)?|grados?|graus?|gradi"
     r"|graden|grader|stopni\w*|градус\w*)\s)?(?:below (?:zero|0)|unter (?:null|0)|(?:sous|en dessous de) (?:zéro|0)"
-    r"|bajo cero|abaixo de zero|sotto (?:lo )?zero|onder nul|under noll|poniżej zera|ниже нуля)(?![^\W\d_])",
-    re.IGNORECASE,
+    r"|bajo cero|abaixo de zero|sotto (?:lo )?zero|onder nul|under noll|poniżej zera|ниже нуля)(?![^\W\d_])"
 )
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case
 
 Span = tuple[int, int]
 
-_THINK = lazy_pattern(r"<(/?)think(?:ing)?>", re.IGNORECASE)
+_THINK = any_case(r"<(/?)think(?:ing)?>")
 # Tokens that mark the end of the text and may follow an answer.
-_END_TOKEN = lazy_pattern(
+_END_TOKEN = any_case(
     r"(?:<[|｜][\w▁ /-]{1,40}[|｜]>|</?s>|<(?:eos|bos|pad|eot|eod|im_end|end|end_of_turn|end_of_utterance)>"
-    r"|\[(?:EOS|PAD|/?INST|END)\]|</?(?:assistant|response|output)>)$",
-    re.IGNORECASE,
+    r"|\[(?:EOS|PAD|/?INST|END)\]|</?(?:assistant|response|output)>)$"
 )
 _ORNAMENTS = " \t\r\n∎□■▪◼⬛✓✔✅☑🎉\ufe0f\u200b"
 _MOST_TOKENS = 64

@@ -7,7 +7,7 @@ import re
 from verifiers.extract.gates import Gated
 from verifiers.extract.numerals import numerals
 from verifiers.extract.spans import Span
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case
 
 _WORD = r"(?:[^\W\d_]+(?:-[^\W\d_]+)?|\d{1,2})"
 _DAYTIME = (
@@ -16,7 +16,7 @@ _DAYTIME = (
     r"|du (?:matin|soir)|de l['’]après-midi|'s (?:ochtends|morgens|middags|avonds|nachts)"
     r"|(?:morgens|vormittags|nachmittags|abends|nachts)\b))?"
 )
-_DAY = lazy_pattern(_DAYTIME, re.IGNORECASE)
+_DAY = any_case(_DAYTIME)
 # Times of day by language: "m" minutes past or, if "less" is present, before the hour "h"; "half" is half past it.
 _CLOCKS = {
     "en": r"(?:(?P<half>half)|(?:a )?(?P<m>quarter|(?:twenty[ -])?NUM)(?: minutes?)?) (?:past|(?P<less>to)) (?P<h>NUM)"
@@ -31,14 +31,12 @@ _CLOCKS = {
     r"(?P<m2>quart|NUM))",
 }
 _AT_CLOCK = {
-    language: lazy_pattern(rf"(?<![^\W_])(?:{pattern.replace('NUM', _WORD)})(?![^\W_]){_DAYTIME}", re.IGNORECASE)
+    language: any_case(rf"(?<![^\W_])(?:{pattern.replace('NUM', _WORD)})(?![^\W_]){_DAYTIME}")
     for language, pattern in _CLOCKS.items()
 }
 _QUARTERS = frozenset(("quarter", "viertel", "kwart", "kvart", "cuarto", "quarto", "quart"))
 # Before these words "ten to six" is a time and no range.
-_SAYS_TIME = lazy_pattern(
-    r"(?:\b(?:at|is|it['’]s|be|until|till|by|about|around|was|time)|^|[,:—–])\W*(?:a )?$", re.IGNORECASE
-)
+_SAYS_TIME = any_case(r"(?:\b(?:at|is|it['’]s|be|until|till|by|about|around|was|time)|^|[,:—–])\W*(?:a )?$")
 # Minutes and hours by phrase, "n" for the minutes.
 _SPANS = {
     "en": "(?P<n15>(?:a|one) quarter (?:of )?(?:an )?hour)|(?P<n30>(?:a )?half (?:an )?hour|half of an hour)"
@@ -61,16 +59,13 @@ _SPANS = {
     "cs": "(?P<n15>čtvrt hodiny)|(?P<n30>půl hodiny)|(?P<n45>tři čtvrtě hodiny)", "el": "(?P<n30>μισή ώρα)"
     "|(?P<n15>ένα τέταρτο)",
 }  # fmt: skip
-_AT_SPAN = {
-    language: Gated(rf"(?:{pattern})(?![^\W\d_\u3040-\u9fff])", re.IGNORECASE) for language, pattern in _SPANS.items()
-}
+_AT_SPAN = {language: Gated(rf"(?:{pattern})(?![^\W\d_\u3040-\u9fff])") for language, pattern in _SPANS.items()}
 _TELLS_IN_ENGLISH = Gated(
-    r"\b(?:past|to (?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve))\b|o['’]clock", re.IGNORECASE
+    r"\b(?:past|to (?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve))\b|o['’]clock"
 )
 _TELLS = Gated(
     r"\b(?:vor|nach|halb|over|voor|half|över|halv|menos|media|cuarto|meno|mezz|quarto|meia"
-    r"|heures?|las?|às?|l[e'’])\b",
-    re.IGNORECASE,
+    r"|heures?|las?|às?|l[e'’])\b"
 )
 
 

@@ -12,16 +12,15 @@ from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.quantities import quantities
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.statement_words import ASKED_WITH, ASKS_TIME, AT_FIRST, DENIAL
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 UNSURE = Extraction(None, "unsure")  # the text does not commit to a value
 NO_ANSWER = Extraction(None, "none")  # nothing shows that the sentence answers
 ASKED = 300  # characters of a question
 MOST_BEFORE = 40  # quantities read in the question, and in the text before the sentence
-_WHICH = lazy_pattern(
+_WHICH = any_case(
     r"\b(?:which|what|welche[mnrs]?|quel(?:le)?|qué|qual|quale|che|welk[e]?|vilke[nt]|który\w*"
-    r"|jaki\w*)\s+([^\W\d_]{3,})",
-    re.IGNORECASE,
+    r"|jaki\w*)\s+([^\W\d_]{3,})"
 )
 _ASKED_NAME = lazy_pattern(
     r"(?<![^\W\d_])(?i:find|determine|compute|values? (?:of|for)|what(?: is|['’]s)?|which|solve for|the|finde|bestimme"
@@ -31,11 +30,10 @@ _ASKED_NAME = lazy_pattern(
     r"(?:(?i:the|all|a|real|positive|values? of|value of|die|le|la|el|o)\s+)*+[$\\(]*([A-Za-zα-ω])"
     r"(?![\w(^'’]|\s*[(^*/+\-−])"
 )
-_ASKED_PLACE = lazy_pattern(
+_ASKED_PLACE = any_case(
     r"\b(?:where|(?:at|for|on|in) (?:what|which)|when|wo|wann|(?:für|bei|an) welche\w*|où|quand|(?:pour|en) quel\w*"
     r"|dónde|cuándo|(?:para|en) (?:qué|cuál)|onde|quando|(?:para|em) qu(?:e|al)|dove|(?:per|in) qual\w*)\b"
-    r"|(?<!\w)(?:где|когда|(?:при|для|в) как\w+)|何処|どこ|いつ|のとき|哪里|何时|什么时候|어디|언제",
-    re.IGNORECASE,
+    r"|(?<!\w)(?:где|когда|(?:при|для|в) как\w+)|何処|どこ|いつ|のとき|哪里|何时|什么时候|어디|언제"
 )
 _TWO_WORDS = lazy_pattern(r"\b(\w+)\s+(?=(\w+))")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from verifiers.extract.asked import OF_TIME, Asked, says_other, shared_with, stems
@@ -47,46 +46,41 @@ from verifiers.extract.statement_words import (
     WORD,
 )
 from verifiers.extract.turns import CORRECTION
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _ALIKE = 16  # characters by which the lengths of sentences that differ only in their values may differ
 _NAME = lazy_pattern(r"(?<![^\W_])[A-ZÀ-ÞА-Я][a-zà-ÿа-я]{2,}(?![^\W_])")
-_SEVERAL = lazy_pattern(  # "An angle has 90 degrees, two of them make 180."
+_SEVERAL = any_case(  # "An angle has 90 degrees, two of them make 180."
     r"(?<![^\W_])(\d{1,2}|two|three|four|zwei|drei|vier|deux|trois|dos|tres|dois|três|due|tre|twee|drie|två|dwa|trzy)\s"
     r"(?:of (?:them|these|those)|davon|d['’]entre (?:eux|elles)|de (?:ellos|ellas|eles|elas)|di ess[ie]|daarvan"
     r"|z nich)\s(?:make|give|are|ergeben|sind|machen|font|donnent|son|hacen|dan|são|dão|sono|fanno|danno|zijn|geven"
-    r"|to|dają)\b",
-    re.IGNORECASE,
+    r"|to|dają)\b"
 )
-_ASKS_FACTOR = lazy_pattern(r"\b(?:factor|faktor|facteur|fator|fattore)\b|во сколько раз", re.IGNORECASE)
+_ASKS_FACTOR = any_case(r"\b(?:factor|faktor|facteur|fator|fattore)\b|во сколько раз")
 _TIMES = frozenset("times mal fois veces vezes volte keer gånger раз раза".split())
-_SAME_AS = lazy_pattern(
+_SAME_AS = any_case(
     r"(?:\s[^\W\d_]+)?\s(?:is|are|ist|sind|est|es|é|è)\s(?:the same as|equal to|equivalent to|das ?selbe wie"
-    r"|genauso viel wie|gleich|la même chose que|égal à|lo mismo que|igual a|o mesmo que|lo stesso che|uguale a)\b",
-    re.IGNORECASE,
+    r"|genauso viel wie|gleich|la même chose que|égal à|lo mismo que|igual a|o mesmo que|lo stesso che|uguale a)\b"
 )
 _OWNER = lazy_pattern(r"(?<=\s)([A-ZÀ-ÞА-Я][a-zà-ÿа-я]{2,}),?\s$")
 _MATHS = ("formula", "relation")
 _COUNTED_ANSWERS = frozenset({"solu", "answ"})
-_SAID_TO_BE = lazy_pattern(
+_SAID_TO_BE = any_case(
     r"[^.,;:]{0,40}?\b(?:is|are|was|were|ist|sind|est|sont|es|son|é|são|è|sono|jest|są|zijn|är)\s+"
-    r"(?!(?:left|what|that|the|thus|so|also|then|now|our|was|das|ce|lo|la|el|o)\b)([^\W\d_]{3,})",
-    re.IGNORECASE,
+    r"(?!(?:left|what|that|the|thus|so|also|then|now|our|was|das|ce|lo|la|el|o)\b)([^\W\d_]{3,})"
 )
 _EQUATED = lazy_pattern(
     r"(?<![\w=])((?:\|[a-z]\||\d{1,3}[a-z]|[a-z]\s?[-+−*/^]\s?\d{1,4}|[a-z][²³]|\d{1,4}\s?[-+−*/]\s?[a-z]))\s?=\s?$"
 )
-_OF_EACH = lazy_pattern(r"\W*\b(?:each|every|jede[rs]?|chaque|cada|ogni|elke?|varje|każd\w+)\b", re.IGNORECASE)
-_HOLDS_NONE = lazy_pattern(r"\b(?:none|nothing|no|0|ohne|sans|sin|senza) ", re.IGNORECASE)
-_NO_NUMBER_AFTER = lazy_pattern(
+_OF_EACH = any_case(r"\W*\b(?:each|every|jede[rs]?|chaque|cada|ogni|elke?|varje|każd\w+)\b")
+_HOLDS_NONE = any_case(r"\b(?:none|nothing|no|0|ohne|sans|sin|senza) ")
+_NO_NUMBER_AFTER = any_case(
     r"\b(?:around|about|between)\b(?!\s+(?:(?:a|an|the|half|some)\s+)*(?:§|[$€£]?\d|(?:one|two|three|four"
     r"|five|six|seven|eight|nine"
-    r"|ten|eleven|twelve|\w+teen|\w+ty|hundred)\b))",
-    re.IGNORECASE,
+    r"|ten|eleven|twelve|\w+teen|\w+ty|hundred)\b))"
 )
-_BETWEEN_TWO = lazy_pattern(
-    r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|между) (\d+) (?:and|und|et|y|e|en|och|a|i|и) (\d+)\b",
-    re.IGNORECASE,
+_BETWEEN_TWO = any_case(
+    r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|между) (\d+) (?:and|und|et|y|e|en|och|a|i|и) (\d+)\b"
 )
 
 

@@ -74,14 +74,14 @@ from verifiers.extract.truths import asks_for_truth
 from verifiers.extract.turns import CORRECTION
 from verifiers.extract.unannounced import OPTION_LABEL
 from verifiers.extract.wordings import CONCEDING, all_reals, says_no_solution
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _LONGEST = 400  # characters of a sentence
 _LONGEST_UNIT = 24  # characters of a unit
 _FEW = 6  # words of a clause before a closing option letter
-_AND = lazy_pattern(r"[,;]\s(?:and|und|et|y|e|en|och|i|и)\s", re.IGNORECASE)
+_AND = any_case(r"[,;]\s(?:and|und|et|y|e|en|och|i|и)\s")
 # "5/8 is the larger of the two"
-_RANKED = lazy_pattern(
+_RANKED = any_case(
     r"(?:\s*(?:—|–|の方が|のほうが|[이가]))?\s*(?:(?:is|ist|est|es|è|é|jest|är)\s+)?(?:(?:the|der|die|das|la|le|el"
     r"|il|lo|o|a)\s+)?"
     r"(?P<rank>larg(?:er|est)|great(?:er|est)|bigg(?:er|est)|small(?:er|est)|größer\w?|kleiner\w?"
@@ -89,40 +89,36 @@ _RANKED = lazy_pattern(
     r"|maggiore|minore|больше|меньше|większ[aey]|mniejsz[aey]|groter|större|mindre|更?[大小](?:きい|さい)?"
     r"|더 (?:큽|작습))"
     r"(?:\s+(?:one|of the two|fraction|number|value|der beiden|des deux|de los dos|dos dois|dei due|bruch"
-    r"|zahl))*(?:です|니다)?[\s.!。]*",
-    re.IGNORECASE,
+    r"|zahl))*(?:です|니다)?[\s.!。]*"
 )
 _LONGEST_LEAD = 24  # characters of a preposition before a place
-_AT = lazy_pattern(  # "at x = 1", "при x = 1"
+_AT = any_case(  # "at x = 1", "при x = 1"
     r"(?<![^\W\d_])(?:at|when|for|where|if|with|bei|für|wenn|mit|pour|quand|lorsque|si|en|cuando|para|con|quando|per|em"
-    r"|se|voor|bij|als|vid|när|för|om|dla|gdy|przy|при|если|для|когда)\s+[(*]*$|(?:[当當]|此[时時])\s?$",
-    re.IGNORECASE,
+    r"|se|voor|bij|als|vid|när|för|om|dla|gdy|przy|при|если|для|когда)\s+[(*]*$|(?:[当當]|此[时時])\s?$"
 )
 _AT_NAME = lazy_pattern(r"\b(?:at|when|where|for) \$?[a-z]\$? (?:is|equals|=) $")
 _AT_BEHIND = lazy_pattern(r"\$?\s?(?:处|處|时|時|일 때|のとき)")
 _CLOSING_LETTER = lazy_pattern(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
 _LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
 # "7/12, which can't be reduced any further", "0.25, or 25 percent": what follows the value only says it again.
-_AGAIN = lazy_pattern(
+_AGAIN = any_case(
     r"(?P<kept>\d)(?:,|\s[—–-])\s?(?:which|and (?:it|this|that)|a fraction that) (?:can(?:['’]t|not|no longer)"
     r"|does(?:n['’]t| not)|is)"
     r" (?:be )?(?:reduced?|simplif(?:y|ied)|irreducible|in (?:lowest|simplest))[^.!?]*"
     r"|(?<![\d.,/])(?P<value>\d?\.\d{1,6}|\d{1,4}/[1-9]\d{0,3}),? (?:or|that is,?|i\.e\.,?"
     r"|which is) (?P<about>(?:about|roughly|approximately|around) )?(?P<percent>\d{1,3}(?:\.\d{1,4})?)\s?(?:%"
     r"|per ?cent)"
-    r"(?![\w%])",
-    re.IGNORECASE,
+    r"(?![\w%])"
 )
-_CONCEDED = lazy_pattern(rf",\s{CONCEDING}[^,;\d]*$", re.IGNORECASE)  # "..., even though the last bus is nearly empty"
-_WHERE = lazy_pattern(r"(?<=\d),\s(?:where|at which|wo|où|donde|onde|dove)\s[^.!?]*", re.IGNORECASE)
-_HOW_MANY = lazy_pattern(
+_CONCEDED = any_case(rf",\s{CONCEDING}[^,;\d]*$")  # "..., even though the last bus is nearly empty"
+_WHERE = any_case(r"(?<=\d),\s(?:where|at which|wo|où|donde|onde|dove)\s[^.!?]*")
+_HOW_MANY = any_case(
     r"\b(?:how many|wie viele|combien|cuántas|quantas|quante|hoeveel|hur många|ile)\b|(?<!\w)сколько|几个"
-    r"|多少",
-    re.IGNORECASE,
+    r"|多少"
 )
-_SOLUTIONS = lazy_pattern(r"\b(?:solutions?|lösungen|soluciones|soluções|soluzioni)\b", re.IGNORECASE)
-_CLAIM = lazy_pattern(r"\b(?:the|this) claim\b", re.IGNORECASE)
-_CONTRASTED = lazy_pattern(
+_SOLUTIONS = any_case(r"\b(?:solutions?|lösungen|soluciones|soluções|soluzioni)\b")
+_CLAIM = any_case(r"\b(?:the|this) claim\b")
+_CONTRASTED = any_case(
     r"(?:(?:,|\s[(—–-]|[(—–])\s*(?:and |but |und |et |y |e |а )?(?:not(?: quite)?|nicht(?: ganz)?"
     r"|pas(?: tout à fait)?|no|non|não|не|niet|instead of"
     r"|rather than|not to be confused with|nicht zu verwechseln mit|à ne pas confondre avec|no confundir con"
@@ -130,8 +126,7 @@ _CONTRASTED = lazy_pattern(
     r"|und nicht|au lieu de|et non"
     r"|en lugar de|en vez de|y no|em vez de|e não"
     r"|invece di|anziché|e non|in plaats van|en niet|i stället för|och inte|zamiast|a nie|вместо"
-    r"|а не))\s(?=[^.;]*\d)",
-    re.IGNORECASE,
+    r"|а не))\s(?=[^.;]*\d)"
 )
 
 
@@ -513,12 +508,11 @@ def with_unit(text: str, end: int, extraction: Extraction) -> Extraction:
     return replace(extraction, said=found[0].said) if whole else extraction
 
 
-_VOIDS = lazy_pattern(
+_VOIDS = any_case(
     r"\b(?:nothing|none|gone|half|double\w*|twice|fewer|less|more|minus|times|too (?:many|few)|should have"
     r"|start over|flawed"
     r"|misprinted|mixed up|single|taken away|added|doubl\w+|halv\w+|nichts|keine[rs]?|rien|aucun\w*|nada|ningun\w*"
-    r"|niente)\b",
-    re.IGNORECASE,
+    r"|niente)\b"
 )
 
 

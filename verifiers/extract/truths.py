@@ -15,7 +15,7 @@ from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.statement_words import NOT, SO, STOP, UNREAL, WORD
 from verifiers.extract.turns import CORRECTION
 from verifiers.extract.wordings import TRUTHS
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _LOOK = 400  # characters before the end that are read
 _WORDS = sorted({"yes", "no", "true", "false", *TRUTHS} - {"正", "真", "假", "正しい", "正确"}, key=len, reverse=True)
@@ -27,29 +27,25 @@ _ALONE = lazy_pattern(
     rf"(?P<truth>{'|'.join(map(re.escape, _WORDS))})[\"”»'*_$]*(?=\s*(?:[.,;!:。，、—–]|$)|\slo )",
     re.IGNORECASE | re.MULTILINE,
 )
-_TURN = lazy_pattern(
+_TURN = any_case(
     r"(?<![^\W\d_])(?:but(?! not\b)|however|yet|aber|doch|mais|pero|но|однако|maar|ale|ama|(?<=[,;.!] )(?:mas|ma"
-    r"|men))(?![^\W\d_])|但是?|しかし|하지만",
-    re.I,
+    r"|men))(?![^\W\d_])|但是?|しかし|하지만"
 )
-_DOUBTED = lazy_pattern(
+_DOUBTED = any_case(
     r"[?？؟]|(?<![^\W\d_])(?:i|we|you|let|question|problem|task|ich|wir|je|nous|yo|eu|io|я|if|whether|maybe"
     r"|perhaps|would|could|might|may|or|says?|said|think\w*|guess\w*"
     r"|not sure|claim\w*|wenn|ob|vielleicht"
     r"|oder|sagt|si|ou|dit|peut-être|dice|quizás|talvez|diz|se|forse|если|или|может|говорит|кажется|wrong"
     r"|falsch ist)(?![^\W\d_])"
-    r"|如果|或|可能|说|もし|かも|만약",
-    re.IGNORECASE,
+    r"|如果|或|可能|说|もし|かも|만약"
 )
 
 
-_HAVE_TO = lazy_pattern(r"\b(?:would (?:\w+ )?(?:have to|need|be)|you|we)\b|(?<!\w)не мо[гж]\w+", re.IGNORECASE)
+_HAVE_TO = any_case(r"\b(?:would (?:\w+ )?(?:have to|need|be)|you|we)\b|(?<!\w)не мо[гж]\w+")
 # A yes or no that opens a text: "No, 221 isn't prime."
-_OPENS = lazy_pattern(
-    rf"[\s\"“«'*_¡]*(?P<truth>{'|'.join(map(re.escape, _WORDS))})[\"”»'*_]*\s*(?:[.,;:!。，、،—–]|$)", re.IGNORECASE
-)
+_OPENS = any_case(rf"[\s\"“«'*_¡]*(?P<truth>{'|'.join(map(re.escape, _WORDS))})[\"”»'*_]*\s*(?:[.,;:!。，、،—–]|$)")
 # Words that leave such an answer open, take it back or make it conditional.
-_OPEN = lazy_pattern(
+_OPEN = any_case(
     r"[?？؟]|(?<![^\W\d_])(?:I|you|we|question|problem|true|false|wahr|vrai|faux|verdad|vero|if|unless"
     r"|whether|maybe|perhaps|possibly|probably|would|might|depend\w*"
     r"|provided|except|sometimes|seems?|says?|said|claims?"
@@ -59,38 +55,32 @@ _OPEN = lazy_pattern(
     r"|sauf|dit|quizás?|tal vez|salvo|dice|perdón|talvez|depende|diz|forse|dipende|tranne|если|может"
     r"|возможно|говорит|als (?:je|we|men|het|de)|misschien|tenzij|jeśli|może"
     r"|chyba|om (?:man|det|vi)|kanske|eğer|belki|nếu|có lẽ|jika|mungkin)(?![^\W\d_])|如果|也许|可能|除非|もし|かも|만약"
-    r"|아마|إذا|ربما|अगर|यदि|शायद",
-    re.IGNORECASE,
+    r"|아마|إذا|ربما|अगर|यदि|शायद"
 )
-_EASY = lazy_pattern(
-    r",? which (?:is|can be) (?:easy|hard|simple|difficult|tempting) to \w+(?: if you [^.,;]*)?", re.IGNORECASE
-)
-_NEGATES = lazy_pattern(
+_EASY = any_case(r",? which (?:is|can be) (?:easy|hard|simple|difficult|tempting) to \w+(?: if you [^.,;]*)?")
+_NEGATES = any_case(
     r"(?<![^\W\d_])(?:not|never|nicht|kein\w*|pas|no|não|non|niet|geen|inte|nie|не|değil\w*|không|tidak"
     r"|bukan|ليس|ليست|لا|नहीं)(?![^\W\d_])"
-    r"|n['’]t\b|[不没]|ない|ません|않|아니|아닙",
-    re.IGNORECASE,
+    r"|n['’]t\b|[不没]|ない|ません|않|아니|아닙"
 )
 
 
 # Asks for yes or no, in languages with spaces between words.
-_ASKS = lazy_pattern(
+_ASKS = any_case(
     r"\W*+(?:(?:and|so|then|but|now|und|et|y|e)\s)?(?:is|are|was|were|can|could|does|do|did|has|have|will|would|must"
     r"|ist|sind|kann|können|hat|haben"
     r"|gibt|teilt|reich(?:t|en)|passt|liegt|est-ce|peut-on|y a-t-il|es|son|está|puede|tiene|hay|é|são|pode|tem|há|è"
     r"|sono|può|ha|c['’]è"
     r"|zijn|kan|heeft|är|har|finns|czy|chy|чи|apakah|هل|آیا|האם|क्या|je|jsou|má)(?![^\W\d_])"
     r"|[^?]*(?:-(?:t-)?(?:il|elle|on|ils|elles)\b|(?<!\w)ли(?!\w)|\bm[ıiuü](?:d[ıiuü]r|y\w+)?\W*$|không\W*$)"
-    r"|[^?¿]*,? (?:es|é|è|sono|son)\b[^?]{0,60}\?\s*$",
-    re.IGNORECASE,
+    r"|[^?¿]*,? (?:es|é|è|sono|son)\b[^?]{0,60}\?\s*$"
 )
-_ALTERNATIVES = lazy_pattern(
+_ALTERNATIVES = any_case(
     r"(?<![^\W\d_])(?:or|oder|eller|czy [^?]* czy|lub|albo|или|або|veya|hay|atau|أم|یا|nebo|who|what"
     r"|which|how|why|when|where|wie|wer|was"
     r"|welche\w*|combien|quel\w*|qui|cuánt\w*|qué|cuál\w*|quién|quant\w*|qual\w*|quem|hoeveel|welke?|hur"
     r"|vilke\w*|ile|jak\w*|kto|сколько|как\w*|кто"
-    r"|скільки|kaç|hangi|berapa|bao nhiêu)(?![^\W\d_])",
-    re.IGNORECASE,
+    r"|скільки|kaç|hangi|berapa|bao nhiêu)(?![^\W\d_])"
 )
 # Words that a statement may have beside those of the question.
 _FUNCTION = frozenset(
@@ -116,23 +106,21 @@ _FUNCTION = frozenset(
     " воно вона він вони може можуть ніколи отже тому".split()
 )
 _GENERIC = frozenset("numb inte zahl nomb núme nume numm geta tal licz числ sayı số bila here".split())
-_NO = lazy_pattern(
+_NO = any_case(
     r"(?<![^\W\d_])(?:not|never|cannot|none|nicht|kein\w*|nie|niemals|pas|jamais|aucune?|não|nenhum\w*|non"
     r"|nessun\w*|ning[uú]n\w*|nunca|niet|geen|nooit"
     r"|inte|aldrig|ingen|inget|не|нет|ни|ні|żad\w*|değil\w*|không|tidak|bukan|ليس|ليست|لا|नहीं|nic|není|nejsou|nemá"
     r"|δεν|نیست|לא|אינו|אינה)(?![^\W\d_])"
-    r"|n['’]t\b|(?<![^\W\d_])n['’](?=[^\W\d_])",
-    re.IGNORECASE,
+    r"|n['’]t\b|(?<![^\W\d_])n['’](?=[^\W\d_])"
 )
-_NO_ALONE = lazy_pattern(r"(?<![^\W\d_])no(?![^\W\d_])", re.IGNORECASE)  # "in the" in Portuguese
+_NO_ALONE = any_case(r"(?<![^\W\d_])no(?![^\W\d_])")  # "in the" in Portuguese
 # "Can a triangle have ...?", answered by "Such a triangle doesn't exist."
-_ASKS_POSSIBLE = lazy_pattern(
+_ASKS_POSSIBLE = any_case(
     r"(?<![^\W\d_])(?:can|could|possible|exists?|(?:is|are) there|kann|können|möglich|gibt es|existier\w+|peut|peuvent"
     r"|existe|y a-t-il|puede|posible|hay|pode|possível|há|può|possibile|esiste|c['’]è|kan|mogelijk|bestaat|może"
-    r"|istnieje|может|могут|можно|возможно|существует)(?![^\W\d_])|能|可以|可能|存在|できます|ありますか|있습니까|있나요",
-    re.IGNORECASE,
+    r"|istnieje|может|могут|можно|возможно|существует)(?![^\W\d_])|能|可以|可能|存在|できます|ありますか|있습니까|있나요"
 )
-_POSSIBLE = lazy_pattern(
+_POSSIBLE = any_case(
     r"\W*+(?:(?:so|thus|therefore|hence|then|also|donc|así que|luego|quindi|portanto|итак|значит),?\s)?"
     r"(?:(?P<none>no such|keine? solche[srn]?|aucun(?:e)? tel(?:le)?|ning[uú]na? tal|nessun(?:a|o)? tale)\s[^\W\d_]+"
     r"|(?:such an?|this|that|so eine?|(?:eine? )?solche[srn]?|une? tel(?:le)?|tal|ese|este|tale?|questo"
@@ -149,8 +137,7 @@ _POSSIBLE = lazy_pattern(
     r"(?P<later>\s(?:nicht|pas))?(?:,?\s(?:at all|after all|without (?:any )?(?:trouble|problem\w*|difficulty)"
     r"|therefore"
     r"|donc|par conséquent|also|folglich|por tanto|here|hier"
-    r"|problemlos|sans problème|sin problemas?))?[\s.!*_]*",
-    re.IGNORECASE,
+    r"|problemlos|sans problème|sin problemas?))?[\s.!*_]*"
 )
 # Questions for yes or no in Chinese, Japanese and Korean, their predicates, and how a sentence denies or states these.
 _EASTERN = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -170,26 +157,22 @@ _EASTERN_FORMS = {
     "korean": (r"P(?:이|가|은|는)?\s?(?:아닙니다|아니에요|아니다|아니므로)", r"P(?:입니다|이다|이에요|예요)[.!\s]*$"),
 }
 # "It is 7 · 13 and is therefore not prime.": the rest is the statement
-_AND_SO = lazy_pattern(
+_AND_SO = any_case(
     r"(?<![^\W\d_])(?:and|und|et|y|e|en)\s(?P<rest>(?:is|are|ist|sind|est|sont|es|son|é|são|è|sono"
     r"|zijn)\s(?:therefore|thus"
-    r"|hence|so|also|somit|daher|deshalb|donc|por (?:lo )?tanto|portanto|quindi|dunque|dus)\s)",
-    re.IGNORECASE,
+    r"|hence|so|also|somit|daher|deshalb|donc|por (?:lo )?tanto|portanto|quindi|dunque|dus)\s)"
 )
-_EXACTLY = lazy_pattern(
+_EXACTLY = any_case(
     r"\b(?:ohne rest|without (?:a |any )?remainder|sans reste|sin resto|sem resto|senza resto|zonder rest|bez reszty"
-    r"|exactly|evenly)\b|без остатка",
-    re.IGNORECASE,
+    r"|exactly|evenly)\b|без остатка"
 )
-_BASED_ON = lazy_pattern(  # "D'après le théorème de Pythagore, ..."
+_BASED_ON = any_case(  # "D'après le théorème de Pythagore, ..."
     r"^\W*(?:d['’]après|selon|nach|laut|gemäß|by|according to|per|según|pelo|pela|secondo|per il|volgens|по|według)\s"
-    r"[^,;:.]{1,80},\s",
-    re.IGNORECASE,
+    r"[^,;:.]{1,80},\s"
 )
-_ELLIPTIC = lazy_pattern(
+_ELLIPTIC = any_case(
     r"\W*+(?:it|they|he|she|this|that|these|those)\s(?:is|are|does|do|did|can|could|will|would|has|have|was|were)"
-    r"(?:n['’]t|not| not)?[\s.!*_]*|\W*(?:it|they)\scan['’]t[\s.!*_]*",
-    re.IGNORECASE,
+    r"(?:n['’]t|not| not)?[\s.!*_]*|\W*(?:it|they)\scan['’]t[\s.!*_]*"
 )
 # The beginnings of words that deny what another word asks: a composite number is not prime.
 _OPPOSITES = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from verifiers.extract.gates import Gated
 
 CORRECTION = Gated(
@@ -36,8 +34,7 @@ CORRECTION = Gated(
     r"|eigenlijk|opnieuw|rättelse|rättar|fel[,:.!]|egentligen|räknar om|poprawiam|poprawka|poprawn[yaei]\w*"
     r"|sprostowanie|właściwie|jednak|поправ\w+|вернее|на самом деле|неверно|неправильно|пересч\w+|düzelt\w*|aslında"
     r"|hatalı|daha doğrusu|sửa lại|đính chính|thực ra|ralat|sebenarnya|salah[,:.!]|纠正|糾正|改正|订正|訂正|其实|其實"
-    r"|失误|誤り|やり直|見直|計算ミス|正確には|実は|오류|착각|사실은|다시 (?:계산|생각|보니)|خطأ|الصواب|في الواقع|सुधार",
-    re.IGNORECASE,
+    r"|失误|誤り|やり直|見直|計算ミス|正確には|実は|오류|착각|사실은|다시 (?:계산|생각|보니)|خطأ|الصواب|في الواقع|सुधार"
 )
 CONCLUSION = Gated(
     r"\b(?:therefore|thus|hence|final(?:ly)?|in conclusion|in total|overall|so|step|part|then|next|adding"
@@ -50,14 +47,12 @@ CONCLUSION = Gated(
     r"|steg|slutligen|więc|zatem|stąd|łącznie|krok|następnie|dolayısıyla|böylece|sonuç"
     r"|adım)\b|(?<!\w)(?:итог|поэтому|значит|следовательно|таким образом|наконец|шаг|затем|теперь)"
     r"|因此|所以|最后|最後|于是|從而|从而|步骤|步驟|第[一二三四五]步|接着|よって|したがって|ゆえに|ステップ|次に"
-    r"|따라서|그러므로|결국|단계|이제|لذا|لذلك|وبالتالي|إذن|अतः|इसलिए",
-    re.IGNORECASE,
+    r"|따라서|그러므로|결국|단계|이제|لذا|لذلك|وبالتالي|إذن|अतः|इसलिए"
 )
 ALTERNATIVE = Gated(
     r"\b(?:or|either|alternatively|also|another|possibly|maybe|perhaps|could also|might also|else|otherwise"
     r"|oder|ou|oppure|veya|ya da|lub|vielleicht|peut-être|tal vez|talvez|forse"
     r"|auch|ebenso|sonst|alternativ|aussi|sinon|ou bien|también|quizás?|si no|também|senão|anche|altrimenti|oppure"
     r"|ook|misschien|ofwel|också|kanske|eller|też|także|może|albo|ayrıca|belki)\b|或|还是|還是|もしくは|かも|아마|также|または|あるいは|또는|혹은|или"
-    r"|либо|может|أو|ربما|(?<![\u0900-\u097f])या(?![\u0900-\u097f])",
-    re.IGNORECASE,
+    r"|либо|может|أو|ربما|(?<![\u0900-\u097f])या(?![\u0900-\u097f])"
 )

@@ -11,34 +11,31 @@ from verifiers.extract.hedges import CONTRAST, OR_VALUE, RESTATEMENT
 from verifiers.extract.quantities import ROOT
 from verifiers.extract.sentences import BEFORE_AND, MATHS, NUMBER, last_sentence, sentence_ends, sentence_start
 from verifiers.extract.spans import Extraction, Span
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _LATE = 600  # characters before the end that can be the conclusion
-_COURTESY = lazy_pattern(
+_COURTESY = any_case(
     r"(?:thanks?|thank you|i hope|hope|let me know|feel free|please let|good luck|cheers|enjoy|best|q\.?e\.?d"
     r"|done|that['’]?s (?:it|all)"
     r"|ich hoffe|danke|j['’]espère|merci|espero|gracias|obrigad[oa]|grazie|spero|надеюсь|спасибо|希望|谢谢"
-    r"|ありがとう|감사|شكرا|धन्यवाद)",
-    re.IGNORECASE,
+    r"|ありがとう|감사|شكرا|धन्यवाद)"
 )
 _LONGEST_CHECK = 200  # characters of a check that is cut off
-_CHECK = lazy_pattern(
+_CHECK = any_case(
     r"[\s*_`-]*(?:(?:quick |sanity |self-?)?check(?:ing)?\b|verif(?:y|ying|ication)\b|to (?:verify|check)\b"
     r"|let(?:['’]s| us| me) (?:check|verify)\b|(?:zur )?(?:probe|kontrolle)\b|vérifi\w+|comprob\w+|verific\w+"
-    r"|провер\w+|検算|検証|验算|驗算|检验|檢驗|검산)",
-    re.IGNORECASE,
+    r"|провер\w+|検算|検証|验算|驗算|检验|檢驗|검산)"
 )
 # Words that make a check part of the answer: it reaches another value or takes the first one back.
-_AFTER_ALL = lazy_pattern(
+_AFTER_ALL = any_case(
     r"\b(?:so|therefore|thus|hence|but|however|answer|instead|should|also(?! )|daher|somit|aber|donc"
     r"|mais|pero|mas|ma|но|поэтому|значит|fail\w*|wrong|falsch|faux|mal|erro\w*)\b|所以|因此|但|よって|しかし"
-    r"|따라서|하지만",
-    re.IGNORECASE,
+    r"|따라서|하지만"
 )
-_JSON = lazy_pattern(r"""\{\s*["']?(?:final[_ ]?)?answer["']?\s*:\s*["']?([^"',{}:]+)["']?\s*\}""", re.IGNORECASE)
+_JSON = any_case(r"""\{\s*["']?(?:final[_ ]?)?answer["']?\s*:\s*["']?([^"',{}:]+)["']?\s*\}""")
 _LAST_KEY = lazy_pattern(r"""[,{]\s*"answer"\s*:\s*"?([^"{}\[\]:]{1,200}?)"?\s*\}$""")
 _JSON_BLOCK = lazy_pattern(r"```(?:json)?\s*(\{[^`{}]{1,4000}\})\s*```\Z")
-_LEAD_IN = lazy_pattern(
+_LEAD_IN = any_case(
     r"(?:(?:i(?:['’]d| would|['’]ll| will) (?:go with|pick|choose)|(?:so|thus|hence|therefore|yes|clearly|i think"
     r"|i believe),? (?:it['’]s|it is|it must be|it has to be)"
     r"|it['’]s"
@@ -51,8 +48,7 @@ _LEAD_IN = lazy_pattern(
     r"(?:we (?:find|obtain)|on (?:trouve|obtient)|wir (?:erhalten|finden)|obtenemos|hallamos|encontramos|obtemos"
     r"|otteniamo|troviamo|получаем|находим)\s+(?=[A-Za-z]\s*=)"
     r"|(?:所以|因此|故|综上(?:所述)?|由此(?:可得)?|解得|求得|可得|于是|即|よって|したがって|ゆえに|따라서"
-    r"|∴)[，,、:：]?\s*(?=[$\\\d-]|[A-Za-z]\s*=))",
-    re.IGNORECASE,
+    r"|∴)[，,、:：]?\s*(?=[$\\\d-]|[A-Za-z]\s*=))"
 )
 _REVERSED = Gated(
     r"(?:^|[\s(*])(?:(?:option|choice)\s+)?(?P<value>\$[^$\n]{1,100}\$|[-−]?[\d][\d,]*(?:\.\d+)?(?:/\d+)?%?"
@@ -63,8 +59,7 @@ _REVERSED = Gated(
     r"|\b(?:i|we)(?:['’]d| would|['’]ll| will)?\s+(?:choose|pick|select|go with|went with"
     r"|chose)\s+(?:(?:option|choice|answer)\s+)?(?P<pick>\(?[A-J]\)?)\W*$"
     r"|\b(?P<so>so|therefore|thus|hence),?\s+(?:i (?:think|believe|conclude|am sure)\s+(?:that\s+)?)?"
-    r"it(?:['’]s| is| must be| has to be)\s+(?P<left>(?-i:\(?[A-J]\)?))\W*$",
-    re.IGNORECASE,
+    r"it(?:['’]s| is| must be| has to be)\s+(?P<left>(?-i:\(?[A-J]\)?))\W*$"
 )
 _EXPRESSION = (
     r"(?P<value>(?=[^\W_]|[(\[{\\√±+−∅$-])(?:\$[^$\n]{1,120}\$|\\(?:[A-Za-z]+|[{},;!:|])"
@@ -73,42 +68,37 @@ _EXPRESSION = (
     r"|[\d\s²³¹⁰⁴-⁹ⁿ⁻√π∞±+−–*·×⋅/÷^_()\[\]{}<>≤≥=,;:.%°'′|!∅∪∩∈-])+?)"
 )
 # "(2, -3) is the answer."
-_CALLED_ANSWER = lazy_pattern(
+_CALLED_ANSWER = any_case(
     rf"[\s*_]*{_EXPRESSION}[\s*_]+(?:is|are|ist|sind|est|es|é|è)\s+(?:(?:therefore|thus|then|indeed|also|donc|por tanto"
     r"|portanto|quindi)\s+)?(?:the|our|my|die|la|a|el|il)\s+(?:(?:final|correct|right|required|desired|richtige|gesuchte"
     r")\s+)*(?:answer|result|solution|antwort|lösung|réponse|solution|respuesta|solución|resposta|solução|risposta"
-    r"|soluzione)s?\W*",
-    re.IGNORECASE,
+    r"|soluzione)s?\W*"
 )
-_CONCLUSION = lazy_pattern(
+_CONCLUSION = any_case(
     r"[\s*_]*(?=[^\W\d_]{2})(?:(?:and )?(?:so|thus|hence|therefore|then|finally|consequently|in conclusion|also|somit"
     r"|daher|folglich|damit|donc|ainsi|finalement|por lo tanto|por tanto|así|entonces|luego|portanto|logo|assim|então"
     r"|quindi|dunque|pertanto|итак|значит|следовательно|поэтому|таким образом)\b,?\s+)?(?:(?:we (?:get|have|obtain|find"
     r"|conclude)|this (?:gives|yields|means|is)|that(?:['’]s| gives| is)|which gives|it(?:['’]s| is)|it follows that"
     r"|(?:it|this|the expression) (?:simplifies to|becomes|equals)|erhalten wir|ergibt sich|ist das|on (?:a|obtient"
     r"|trouve)|obtenemos|tenemos|queda|obtemos|temos|fica|otteniamo|abbiamo|si ha|si ottiene|получаем|имеем)\b[,:]?"
-    rf"(?: that\b)?\s+)?(?<=\s)[*_]*{_EXPRESSION}[*_]*",
-    re.IGNORECASE,
+    rf"(?: that\b)?\s+)?(?<=\s)[*_]*{_EXPRESSION}[*_]*"
 )
 _COMPOSED = lazy_pattern(r"[=<>≤≥^√π∞±+*·×/()\[\]{}\\²³⁴-⁹∅,]|\d[-−–]\d|\w [-−–] \w|\d\s?[A-Za-z]|pi")
 _NAMED = lazy_pattern(r"[\s$\\(]*(?:[A-Za-z](?:\([a-z]\))?['′]{0,2}(?:\([a-z]\))?|d[a-z]/d[a-z])\s?=")
 _OR = lazy_pattern(r"\b(?:or|oder|ou|o)\b")
-_ASIDE = lazy_pattern(
+_ASIDE = any_case(
     r"\W*+(?:confidence|certainty|difficulty|rating|(?:my |a )?(?:\w+ )?guess|step|note|problem|question|exercise"
     r"|example|recall|remember|hint|find|let|suppose|assume|consider"
-    r"|claim|draft|attempt|prove|show)\b",
-    re.IGNORECASE,
+    r"|claim|draft|attempt|prove|show)\b"
 )
-_UNFINISHED = lazy_pattern(
+_UNFINISHED = any_case(
     r"\b(?:next|then|still|now|need|needs|remains to|continue|continuing"
-    r"|we (?:want|seek|(?:are|were) (?:looking for|asked)))\b",
-    re.IGNORECASE,
+    r"|we (?:want|seek|(?:are|were) (?:looking for|asked)))\b"
 )
-_TOO_LITTLE = lazy_pattern(
+_TOO_LITTLE = any_case(
     r"\b(?:not enough|insufficient|too little) (?:information|data|context)\b|\bi have no (?:clue|idea)\b"
     r"|\b(?:i|we) (?:can['’]?t|cannot|could(?: not|n['’]t)|am unable to|was unable to) (?:\w+ )?(?:solve|answer"
-    r"|figure)\b",
-    re.IGNORECASE,
+    r"|figure)\b"
 )
 OPTION_LABEL = lazy_pattern(r"(?:^|\s|(?<![A-Za-z])[(\[])[A-J][).\]:]\s*\S")  # but not P(A)
 _EQUALS = lazy_pattern(r"\s*=\s*\S")
@@ -193,11 +183,10 @@ def closing_expression(text: str, start: int, end: int) -> Span | None:
 
 
 _LONGEST_LINE = 160
-_LEADS_TO_LINE = lazy_pattern(
+_LEADS_TO_LINE = any_case(
     r"[\s*_>#-]*(?:[^\d=\n:：]{1,60}[:：]|(?:so|thus|hence|therefore|also|daher|somit|donc|ainsi|por tanto|así"
     r"|luego|portanto|logo|quindi|dunque"
-    r"|dus|alltså|więc|zatem|значит|итак|следовательно|所以|因此|故|よって|したがって|따라서)[,，、]?)?[\s*_]*",
-    re.IGNORECASE,
+    r"|dus|alltså|więc|zatem|значит|итак|следовательно|所以|因此|故|よって|したがって|따라서)[,，、]?)?[\s*_]*"
 )
 _ALGEBRA = lazy_pattern(
     r"(?P<list>[A-Za-z]\s?=\s?[-−]?\d[\d./]*(?:,\s[-−]?\d[\d./]*)+)"
@@ -315,11 +304,10 @@ _UNSPACED = lazy_pattern(
 )  # Chinese, Japanese, Korean, Thai
 
 
-_SAID_EQUAL = lazy_pattern(
+_SAID_EQUAL = any_case(
     r"[^\W\d_²³][^\W\d_²³' ]*(?: [^\W\d_²³' ]+)*?"
     r"(?:\s(?:equals|is|ist|est|es|égale?|igual a|uguale a|gleich|vaut|vale|[éè]|рав[ен]\w*|هو|هي|تساوي|يساوي))"
-    r"\s+[$\\(]*[-+]?\d[\d,./]*(?:\s+[A-Za-z°²³]{1,4})?\W*",
-    re.IGNORECASE,
+    r"\s+[$\\(]*[-+]?\d[\d,./]*(?:\s+[A-Za-z°²³]{1,4})?\W*"
 )  # "x equals 42"
 
 

@@ -20,7 +20,6 @@ sentence are checked.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -38,7 +37,7 @@ from verifiers.extract.spans import Span, ending
 from verifiers.extract.statement_words import behind_denial
 from verifiers.extract.vocabulary import SAFE, UNSAFE
 from verifiers.extract.words import ascii_words
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _LOOK = 2500  # characters after an answer that are checked
 _NEAR = 60  # characters after an answer that may deny it at once
@@ -46,15 +45,13 @@ _BACK = 300  # characters before an answer that are checked
 _SENTENCE = lazy_pattern(r"(?<![.!?…])[.!?…]+[*_`\"”')\]]*(?:\s+|$)|[。！？؟।]|\n+|;\s")
 # The signs directly before an answer that belong to it.
 _OPENED = lazy_pattern(r"(?<![\s$*_`({\[#])(?:[\s$*_`({\[#]|\\(?:boxed|fbox|text|mathbf|bm|,|;|\(|\[)|</?\w+>)++$")
-_APPROXIMATE = lazy_pattern(
+_APPROXIMATE = any_case(
     r"\W*+(?:about|roughly|approximately|approx|around|nearly|almost|circa|ca|environ|etwa|ungefähr|rund"
-    r"|unos|около|примерно|大约|大約|約|约)\b|\s*[~≈]",
-    re.IGNORECASE,
+    r"|unos|около|примерно|大约|大約|約|约)\b|\s*[~≈]"
 )
-_REASON = lazy_pattern(
+_REASON = any_case(
     r"(?<![,(\s])[,(\s]+(?:because|since|as (?=\w+ (?:is|are|has|have|was))|weil|denn|da|car|puisque|parce que|porque"
-    r"|ya que|pues|poiché|perché|так как|потому что)\b|因为|なぜなら",
-    re.IGNORECASE,
+    r"|ya que|pues|poiché|perché|так как|потому что)\b|因为|なぜなら"
 )
 _STRUCK = lazy_pattern(r"~~[^~]{1,80}~~|<(?:del|s|strike)>[^<]{1,80}</(?:del|s|strike)>")
 _ODD_SIGN = lazy_pattern(
@@ -63,21 +60,19 @@ _ODD_SIGN = lazy_pattern(
 _ABOUT = lazy_pattern(
     r"(?:≈|∼|\\approx|\\simeq|\\sim)(?![a-z])\s*\W{0,4}$|^\W*[A-Za-z]+\s*(?:≈|∼|\\approx|\\simeq|\\sim)"
 )
-_NOT_OWN = lazy_pattern(
-    r"(?<![^\W\d_])(?:not|nicht|non|pas|no|não|не|niet|instead of|rather than)[\s($]*¤|不是[\s($]*¤", re.IGNORECASE
+_NOT_OWN = any_case(
+    r"(?<![^\W\d_])(?:not|nicht|non|pas|no|não|не|niet|instead of|rather than)[\s($]*¤|不是[\s($]*¤"
 )  # "7 (not 7)"
-_DENIES = lazy_pattern(
-    r"[\s}$).,;]*\(?(?:and |but |e |y |et |und )?(?:not|nicht|non|pas|no|não|не|niet|instead of|rather than)[\s($]+",
-    re.IGNORECASE,
+_DENIES = any_case(
+    r"[\s}$).,;]*\(?(?:and |but |e |y |et |und )?(?:not|nicht|non|pas|no|não|не|niet|instead of|rather than)[\s($]+"
 )
 _NOT_EQUAL = lazy_pattern(r"(?:\\neq?(?![a-z])|\\not\s*=|≠|!=)[\s$({]*$")
 _CONSEQUENCE = lazy_pattern(r",\s+so\s+")
 # Words for work that is still to be done with the value, or for how to read its digits.
-_UNDONE = lazy_pattern(
+_UNDONE = any_case(
     r"\bstill (?:need|have|must|ha[sd]) to\b|\b(?:need|have|must|remains) to (?:add|subtract|multiply|divide|double"
     r"|halve|square)\b|\bbase (?:two|three|four|five|six|seven|eight|nine|eleven|twelve|sixteen)\b|\bbinary\b"
-    r"|\b(?:half of (?:that|those|these)|double that|twice that|too (?:many|few)|in octal)\b",
-    re.IGNORECASE,
+    r"|\b(?:half of (?:that|those|these)|double that|twice that|too (?:many|few)|in octal)\b"
 )
 # For plainly stated answers (see `_stated_plainly`): the English words that may change the meaning, and the others.
 _HEAD = 160
@@ -94,10 +89,9 @@ _CLEAR = lazy_pattern(r"[A-Za-z0-9 ,.:$*#/{}()\\=+\n-]*")
 _ROUGH = ("~", "≈", "∼", "")
 _NUMBER = lazy_pattern(r"\s*\$?[-+]?\d[\d,]*(?:\.\d+)?\$?\s*")
 # The completion continues with another problem.
-_NEXT = lazy_pattern(
+_NEXT = any_case(
     r"\n\s*+[*#]*+\s*+(?:question|problem|exercise|example|human|user|instruction|q)\b[ \d]*[*]*\s*[:.]|(?:\n"
-    r"|<\|)[^\n]{0,6}user\W*\n",
-    re.IGNORECASE,
+    r"|<\|)[^\n]{0,6}user\W*\n"
 )
 
 

@@ -417,8 +417,7 @@ HARMLESS = Gated(
     r"senza dubbio|а не §|без сомнения|без сомнений"
     r"|常见的错误是[^。¤]*|错误选项分析[^。¤]*|[A-J](?:是错的|错误)|不是 ?§|而不是 ?§|(?:не|nicht|pas|no "
     r"es|não é|non è) §|pero es fácil equivocarse|no(?= (?:total|fim|final))"
-    r")(?!\w)",
-    re.IGNORECASE,
+    r")(?!\w)"
 )
 
 # Chinese and Japanese have no spaces between words, so these are phrases, the longest first.

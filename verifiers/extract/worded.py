@@ -6,17 +6,16 @@ import re
 
 from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.numerals import numerals
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case
 
 _NUMBER = r"\d{1,9}(?:\.\d{1,9})?|[a-z]{3,9}(?:-[a-z]{3,5})?"
-_WORDED = lazy_pattern(
+_WORDED = any_case(
     rf"(?<![\w.])(?:(?P<base>{_NUMBER}) (?:raised )?to the (?:power (?:of )?(?P<power>{_NUMBER}|[a-z]\b)"
     rf"|(?P<nth>[a-z]{{4,9}}|\d{{1,3}}(?:st|nd|rd|th)) power)"
     rf"|(?:(?P<times>{_NUMBER}) times )?the (?P<root>square|cube) root of (?P<of>{_NUMBER})"
     rf"|(?P<raised>[a-z]) (?P<exponent>squared|cubed)|(?P<dozen>a) dozen|(?P<over>pi"
     rf"|{_NUMBER}) over (?P<under>{_NUMBER})(?!\s[a-z])|plus or minus (?P<both>{_NUMBER})"
-    rf"|(?P<front>{_NUMBER}) root (?P<inside>{_NUMBER}))(?![\w-]|\.\d)",
-    re.IGNORECASE,
+    rf"|(?P<front>{_NUMBER}) root (?P<inside>{_NUMBER}))(?![\w-]|\.\d)"
 )
 _NTH = {name: n for n, name in enumerate("second third fourth fifth sixth seventh eighth ninth tenth".split(), 2)}
 

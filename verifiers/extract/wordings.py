@@ -5,9 +5,7 @@ Answers are compared in lower case, without accents and apostrophes, and most ar
 
 from __future__ import annotations
 
-import re
-
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 NO_SOLUTION = (
     r"there (?:(?:is|are) no|(?:is|are)nt any) (?:such )?(?:real |integer |rational )?(?:solutions?|roots?|pairs?"
@@ -38,7 +36,7 @@ NO_SOLUTION = (
     r"|لا (?:يوجد|توجد) (?:حل|حلول)|ليس (?:لها|له) حل"
 )
 # A clause that says within a sentence that there is no solution. Its "no" does not deny an answer.
-NO_SOLUTION_SAID = lazy_pattern(
+NO_SOLUTION_SAID = any_case(
     r"\b(?:(?:has|have|having) no (?:real |integer |such )?solutions?|no (?:real |such )?(?:numbers?|values?"
     r"|solutions?|\$?[a-z]\$?)(?: of \w)?(?: whatsoever)?(?: (?:that|which))?"
     r" (?:satisf\w+|works?|exists?|fits?)(?: (?:the|this) \w+)?|hat(?: also| daher"
@@ -48,8 +46,7 @@ NO_SOLUTION_SAID = lazy_pattern(
     r"|er (?:is|zijn) (?:dus |helemaal )*geen (?:enkele )?oplossing(?:en)?"
     r"|non ha (?:quindi )?(?:alcuna )?soluzion[ei]"
     r"|(?:can(?:not|['’]t)|can never|is never) (?:be )?(?:negative|zero|true|equal)|nie(?:mals)? negativ)\b"
-    r"|нет (?:решений|корней)|не имеет (?:решений|корней)|无解|無解|没有(?:实数)?(?:解|根)|解なし|해가 없",
-    re.IGNORECASE,
+    r"|нет (?:решений|корней)|не имеет (?:решений|корней)|无解|無解|没有(?:实数)?(?:解|根)|解なし|해가 없"
 )
 ALL_REALS = (
     r"alle reellen zahlen|(?:tous )?les (?:nombres )?reels|tous les (?:nombres )?reels|todos los (?:numeros )?reales"
@@ -82,14 +79,13 @@ _NO_SOLUTION = lazy_pattern(NO_SOLUTION)
 
 
 # "Every real number is a solution."
-_ALL_REALS = lazy_pattern(
+_ALL_REALS = any_case(
     r"\W*+(?:(?:so|hence|thus|therefore|any|that) )?(?:every|any|each|all) real (?:numbers?|values? of x|x)"
     r" (?:(?:is|are) (?:a )?solutions?|works?|satisf(?:y|ies) (?:it|the equation|the inequality))"
     r"|(?:(?!\b(?:nem|not|nicht|pas|no|non|ne|не|nie)\b)[^.])*\b(?:jede reelle zahl"
     r" ist (?:eine )?lösung|tout (?:nombre )?réel est solution|todo número real es solución|todo número real é solução"
     r"|ogni numero reale è soluzione|vyhovuje každé reálné číslo)\b|(?:(?!\b(?:nem|not|nicht|pas|no|non|ne|не"
-    r"|nie)\b)[^.])*(?:любое|каждое) действительное число",
-    re.IGNORECASE,
+    r"|nie)\b)[^.])*(?:любое|каждое) действительное число"
 )
 
 

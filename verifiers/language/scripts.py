@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-import re
 import unicodedata
 
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 # Letters with their combining marks (`\w` leaves out Indic vowel signs and Arabic points), joined by apostrophes.
 # Zero-width joiners belong to the word, so that they can be detected.
@@ -26,7 +25,7 @@ KANA = lazy_pattern(rf"[{_KANA}]")
 # Scripts that belong to one of our languages; letters that are foreign to it show another language of that script.
 OWNERS = {"HANGUL": "ko", "CYRILLIC": "ru", "ARABIC": "ar", "DEVANAGARI": "hi"}
 _FOREIGN = {
-    "ru": lazy_pattern("[іїєґўђћјљњџѓќѕәғқңөұүһҳҷ]", re.IGNORECASE),
+    "ru": any_case("[іїєґўђћјљњџѓќѕәғқңөұүһҳҷ]"),
     "ar": lazy_pattern("[پچژگکیےٹڈڑںہھۆێە]"),
     "hi": lazy_pattern("ळ|ऱ"),
 }

@@ -8,7 +8,7 @@ from fractions import Fraction
 from verifiers.extract import hedge, turned
 from verifiers.extract.operands import total_of
 from verifiers.extract.wordings import says_no_solution
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.mathexpr.clean import clean
 from verifiers.mathexpr.forms import plain_words, said_first
 from verifiers.mathexpr.golds import RATIO_IN_WORDS, Gold
@@ -29,11 +29,10 @@ _UNITS = lazy_pattern(r"[€£₽₺%$]|[^\W\d_]{2,8}|\s")
 _AMOUNT = r"[$€£]?\d{1,9}(?:[.,]\d{1,2})?\s?(?:[€£₽₺%]|[^\W\d_]{2,8})?"
 _TOTAL = lazy_pattern(rf"\s*({_AMOUNT}(?:\s?[-+−–*·×/:÷]\s?{_AMOUNT}){{1,6}})\s?=\s*({_AMOUNT})")
 _RATIO = lazy_pattern(r"\s*\$?(\d+)\s*:\s*(\d+)\$?\s*")
-_NEXT_DAY = lazy_pattern(
+_NEXT_DAY = any_case(
     r",?\s*\(?\s*(?:on |of )?(?:the )?(?:next|following) (?:day|morning|afternoon|evening)\)?"
     r"|,?\s*\(?(?:am (?:nächsten|folgenden) (?:tag|morgen)|le lendemain(?: matin)?|(?:al|el|del) día siguiente"
-    r"|(?:do|no) dia seguinte|(?:il|del) giorno (?:dopo|successivo)|на следующий день|次の日の?|翌日の?|第二天)\)?",
-    re.IGNORECASE,
+    r"|(?:do|no) dia seguinte|(?:il|del) giorno (?:dopo|successivo)|на следующий день|次の日の?|翌日の?|第二天)\)?"
 )
 _ONE_NOT_THE_OTHER = lazy_pattern(
     r"\(?([A-J])\)?(?:\s*[,，]\s*|\s*)(?:而?不是|而非|(?<=[\s,)])not)\s*\(?([A-J])\)?[\s.。]*"

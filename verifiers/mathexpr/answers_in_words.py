@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from fractions import Fraction
 
 from verifiers.extract import Extraction, after_thinking
@@ -17,20 +16,18 @@ from verifiers.extract.quantities import number_in_other_words, quantities
 from verifiers.extract.stated_sentence import values_of_question
 from verifiers.extract.statement_words import SO, UNREAL
 from verifiers.extract.truths import said_truth
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.mathexpr.answers import Answer
 from verifiers.mathexpr.clean import clean, trim
 from verifiers.mathexpr.forms import plain_words, said_first, whole_form
 from verifiers.mathexpr.number_words import number_in_words
 
-_BARS = lazy_pattern(
-    r"\b(?:avoid|exclud\w*|except|without|differ\w*|between|multiplicity|interval|from|not|never|neither|nor|weder|noch|nem|ani)\b|(?<!\w)ليس\w*",
-    re.IGNORECASE,
+_BARS = any_case(
+    r"\b(?:avoid|exclud\w*|except|without|differ\w*|between|multiplicity|interval|from|not|never|neither|nor|weder|noch|nem|ani)\b|(?<!\w)ليس\w*"
 )
-_NO_OTHER = lazy_pattern(  # "and nothing else works"
+_NO_OTHER = any_case(  # "and nothing else works"
     r"\b(?:nothing else|no other|sonst (?:nichts|keine\w*)|rien d['’]autre|aucune? autre|nada más|ning[uú]n\w* otr[oa]"
-    r"|nenhum\w* outr[oa]|nada mais|nessun\w* altr[oa]|niets anders|inget annat|nic innego)\b[^.!?]*|других[^.!?]*нет",
-    re.IGNORECASE,
+    r"|nenhum\w* outr[oa]|nada mais|nessun\w* altr[oa]|niets anders|inget annat|nic innego)\b[^.!?]*|других[^.!?]*нет"
 )
 _BRACKET = lazy_pattern(r"[\[(]\s*$")
 _JOINT = lazy_pattern(r"[^\d.!?;\[\]()]{1,60}")  # ", and it can also be", " and Jerry gets"

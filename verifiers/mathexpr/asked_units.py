@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import re
 
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.units.reading import Unit, atoms, read_unit
 from verifiers.units.words import every_time, respelled, unit_end
 
@@ -16,16 +15,14 @@ _NAMED = lazy_pattern(
     r"(?:(?:square|cubic|sq\.?|cu\.?)\s)?[^\W\d_]+[²³]?(?:\s?(?:/|per|an?(?=\s))\s?[^\W\d_]+[²³]?)?"
 )  # one word, as "litres in 5 minutes" asks for no inches; the lookahead excludes "mètres carrés"
 # "Give the answer in metres.": the unit is in the sentence behind the question.
-_INSTRUCTS = lazy_pattern(
+_INSTRUCTS = any_case(
     r"\b(?:answers?|result|express|give|antwort|ergebnis|réponse|résultat|respuesta|resultado|resposta|risposta"
-    r"|risultato)\b[^.?]*\b(?:in|en|em)\s|(?<!\w)ответ\w*\s[^.?]*\sв\s",
-    re.IGNORECASE,
+    r"|risultato)\b[^.?]*\b(?:in|en|em)\s|(?<!\w)ответ\w*\s[^.?]*\sв\s"
 )
-_ASKED = lazy_pattern(
+_ASKED = any_case(
     r"(?:\b(?:in|how many|wie ?viele?|combien d[e']\s?|cuánt[oa]s|quant[aeio]s?|en|ile|hoeveel|hur många|kaç"
     r"|bao nhiêu|mấy|berapa)\s+|(?<!\w)(?:сколько|в|كم)\s+"
-    r"|多少|几|何(?=[^\W\d]{1,6}です)|몇 ?|\()(?!an?\b)([^\W\d_][^.?!,;:()\n？。]{0,40})",
-    re.IGNORECASE,
+    r"|多少|几|何(?=[^\W\d]{1,6}です)|몇 ?|\()(?!an?\b)([^\W\d_][^.?!,;:()\n？。]{0,40})"
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.marks import MARKS
 from verifiers.mathexpr.dressing import undressed
 from verifiers.mathexpr.pythonic import from_python
@@ -45,7 +45,7 @@ _SUB_RUN = lazy_pattern("[" + "".join(_SUB) + "]+")
 _VULGAR = lazy_pattern(r"[¼-¾⅐-⅞↉]")
 _COMBINING = lazy_pattern("([0-9])[\u0305\u0304\u0307]")
 
-_HTML = lazy_pattern(r"<(/?)(sup|sub|b|i|em|strong|u|br|p|span|math)\s*/?>", re.IGNORECASE)
+_HTML = any_case(r"<(/?)(sup|sub|b|i|em|strong|u|br|p|span|math)\s*/?>")
 _ENTITY = {"&lt;": "<", "&gt;": ">", "&le;": r"\le ", "&ge;": r"\ge ", "&nbsp;": " ", "&amp;": "&", "&times;": "*",
            "&pi;": r"\pi ", "&deg;": r"^\circ ", "&minus;": "-", "&infin;": r"\infty "}  # fmt: skip
 _ENTITIES = lazy_pattern("|".join(_ENTITY))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from dataclasses import replace as changed
 from fractions import Fraction
 
 from verifiers.extract.asked import asked_of
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.mathexpr import conditions, regions
 from verifiers.mathexpr.answers import Answer, as_decimal, significant_digits
 from verifiers.mathexpr.asked_units import asked_units
@@ -52,10 +51,7 @@ from verifiers.mathexpr.vectors import components
 from verifiers.units.reading import AMBIGUOUS, CELSIUS, DEGREE, FAHRENHEIT, KELVIN, RADIAN, Unit, lookup
 from verifiers.units.words import PERCENT
 
-_PERCENT = lazy_pattern(
-    rf"%|{PERCENT}|percentage|porcentaje|porcentagem|percentuale|yüzde|百分|نسبة",
-    re.I,
-)
+_PERCENT = any_case(rf"%|{PERCENT}|percentage|porcentaje|porcentagem|percentuale|yüzde|百分|نسبة")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +118,9 @@ def _integrated(gold: Answer, answer: Answer, budget: Budget) -> bool:
 
 
 _CONSTANT = lazy_pattern(r"[A-HK]|[CcAaBbKk]_\{?\d\}?|c_?\d")
-_GENERAL = lazy_pattern(
+_GENERAL = any_case(
     r"general solution|allgemeine\w* lösung|solution générale|soluci[oó]n general|solução geral|soluzione generale"
-    r"|общее решение|通解|一般解|일반해|rozwiązanie ogólne|general(?:ly)? solve",
-    re.IGNORECASE,
+    r"|общее решение|通解|一般解|일반해|rozwiązanie ogólne|general(?:ly)? solve"
 )
 
 
@@ -288,10 +283,9 @@ _ABOVE_ABSOLUTE_ZERO = {
     FAHRENHEIT.dimension: (Fraction(5, 9), Fraction("459.67") * Fraction(5, 9)),
     KELVIN.dimension: (Fraction(1), Fraction(0)),
 }  # kelvins per degree, and kelvins at zero degrees
-_DIFFERENCE = lazy_pattern(
+_DIFFERENCE = any_case(
     r"differ|chang|ris(?:e|es|ing)\b|rose\b|increas|decreas|drop|fall|fell\b|warm|cool|hott|cold|raise|lower"
-    r"|unterschied|différence|diferencia|diferença|differenza|разниц|温差|差|차이|الفرق",
-    re.IGNORECASE,
+    r"|unterschied|différence|diferencia|diferença|differenza|разниц|温差|差|차이|الفرق"
 )
 
 
@@ -353,8 +347,8 @@ def _in_asked_unit(gold: Answer, answer: Answer, policy: Policy) -> Answer:
     return changed(gold, unit=unit) if kinds[0] & kinds[1] else gold
 
 
-_LETTER_M = lazy_pattern(
-    r"(?<![\w\s])m(?![^\W_]|/)|\b(?:let|integers?|numbers?|variable|of) m\b", re.IGNORECASE
+_LETTER_M = any_case(
+    r"(?<![\w\s])m(?![^\W_]|/)|\b(?:let|integers?|numbers?|variable|of) m\b"
 )  # the question has a variable m
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from verifiers.extract.words import lacks
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.mathexpr.languages import ASCII_WORDS, in_english
 
 _SIZE = (
@@ -24,7 +24,7 @@ _LINES = (
 _DISPLAY = r"\\(?:begin|end)\s*\{(?:displaymath|math|center)\}"
 _DRESS = lazy_pattern(rf"(?:\\[,;: ]\s*)?{_SIZE}|{_COLOR}|{_DISPLAY}")
 _BROKEN = lazy_pattern(rf"\\(?:begin|end)\s*\{{(?:{_LINES})\*?\}}")
-_STRUCK = lazy_pattern(r"~~[^~\n]*~~|<(?:s|del|strike)>[^<]*</(?:s|del|strike)>", re.IGNORECASE)
+_STRUCK = any_case(r"~~[^~\n]*~~|<(?:s|del|strike)>[^<]*</(?:s|del|strike)>")
 _EMPHASIS = lazy_pattern(r"\s*([*_])(?![*_\s])([^*_\n]+)(?<!\s)\1\s*([.,;]?)\s*")
 
 # -- "and", "or"
@@ -33,17 +33,15 @@ _OR = (
     "|atau|hoặc|nebo|sau"
 )
 _AND = "und|et|та|和|及|以及|且|與|与|と|および|그리고|및|와|과|و|और|ve|en|och|og|dan|và|oraz|és|și"
-_TEXT_JOINT = lazy_pattern(
+_TEXT_JOINT = any_case(
     rf"\\(?:text|textbf|textrm|textit|mbox|hbox)\s*\{{(?:\s*[,，、]?\s*(?:(?P<or>{_OR})|{_AND})\s*"
-    rf"|\s+(?:(?P<o>o)|[yeиi])\s+)\}}",
-    re.IGNORECASE,
+    rf"|\s+(?:(?P<o>o)|[yeиi])\s+)\}}"
 )
-_BARE_JOINT = lazy_pattern(
+_BARE_JOINT = any_case(
     rf"(?<=[\d$)}}\]%])(?:\s+(?:(?P<or>{_OR})|{_AND}|[yeи](?=\s+(?:[$\d-]|[a-z]\s*=))|(?P<o>o)(?=\s+(?:[$\d-]"
     rf"|[a-z]\s*=)))\s+"
     rf"|\s*(?:(?P<cjk>或者?|または|又は|あるいは|もしくは|또는|혹은)|和|以及|及|と|および|그리고|[와과])\s*)"
-    r"(?=[-+−\d$\\({A-Za-z])",
-    re.IGNORECASE,
+    r"(?=[-+−\d$\\({A-Za-z])"
 )
 _FOREIGN = ASCII_WORDS | frozenset(f"{_OR}|{_AND}|y|e|o".replace("ya da", "ya").split("|"))
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from verifiers.extract.numerals import language_of
 from verifiers.extract.stated_sentence import values_of_question
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.mathexpr.answers import Answer
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.nodes import Node, symbols
@@ -21,13 +21,12 @@ _NUMBERS = lazy_pattern(r"\d+")
 _GROUPED = lazy_pattern(r"(?<=\d)(?:[.,\s]|\{,\}|\\,)(?=\d{3})")
 _LETTER = r"[^\W\u3040-\u9fff\uac00-\ud7af]"  # of a script with spaces between words, or a digit
 _NEAR = 40  # characters between a verb and the number to convert
-_CONVERT = lazy_pattern(
+_CONVERT = any_case(
     r"\b(?:convert|write|rewrite|express|change|turn|simplify|reduce|factori[sz]e|factor|decompose|wandle|schreib[et]?"
     r"|gib|rechne|zerlege|kürze|écri(?:s|re|vez)|converti[rsz]*|exprime[rz]?|simplifie[rz]?|décompose[rz]?"
     r"|convierte|escrib[ea]|expresa|simplifica|descompón|converta|escreva|expresse|simplifique|decomponha"
     r"|converti|scrivi|esprimi|semplifica|scomponi|schrijf|herleid|skriv|omvandla|zapisz|zamień)\b[^.?!]*$"
-    r"|(?<!\w)(?:запиши\w*|представь\w*|переведи\w*|разложи\w*|преобразуй\w*|сократи\w*)[^.?!]*$|[把将將][^。？！]*$",
-    re.IGNORECASE,
+    r"|(?<!\w)(?:запиши\w*|представь\w*|переведи\w*|разложи\w*|преобразуй\w*|сократи\w*)[^.?!]*$|[把将將][^。？！]*$"
 )
 _CONVERT_BEHIND = lazy_pattern(
     r"\s*(?:を[^。？]*(?:表し|直し|なおし|書き|変換|素因数分解|約分)|(?:化成|化为|写成|改写|换算|表示为|分解)"

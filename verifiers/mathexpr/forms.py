@@ -6,7 +6,7 @@ import itertools
 import re
 
 from verifiers.extract.wordings import ALL_REALS, NO_SOLUTION, TRUTHS
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.marks import LETTER
 from verifiers.mathexpr.answers import Answer, Piece
 from verifiers.mathexpr.nodes import INFINITY, Node, number
@@ -42,38 +42,32 @@ _ALL_REALS = lazy_pattern(
 _TRUTHS = {"yes": "yes", "true": "yes", "no": "no", "false": "no", **TRUTHS}
 _SAID_FIRST = lazy_pattern(r"\**([^\W\d_]{2,12}|[是对错])\**\s*[.,:;!—–，。、-]\**\s*(\S.*)", re.DOTALL)
 _PLAIN_LETTERS = lazy_pattern(r"[*_]")
-_LIMITS = lazy_pattern(
+_LIMITS = any_case(
     r"\b(?:but|if|unless|only|except|maybe|perhaps|possibly|probably|or|wait|however|depends?|depending|although|though"
     r"|not really|not quite|when|whenever|provided|assuming|sometimes|wrong|incorrect|mistaken|sorry|i|we|you|let"
     r"|question"
     r"|problem|task|aber|wenn|falls|nur|oder|ich|wir|mais|si|seulement|ou|je|nous|pero|solo|sólo|o|yo|mas|se|ou|eu|ma|solo"
-    r"|не|но|если|только|или|я)\b|[?？]|但|如果|只有|或|しかし|もし|我|하지만|만약|لكن|إذا",
-    re.IGNORECASE,
+    r"|не|но|если|только|или|я)\b|[?？]|但|如果|只有|或|しかし|もし|我|하지만|만약|لكن|إذا"
 )  # words after a "Yes" that may limit or revoke it
 _CHOICE = lazy_pattern(r"\(\s*([A-Z])\s*\)|([A-J])|([A-J])[.):]|\[([A-J])\]|([A-J])\s*\(")
 _CHOICE_TEXT = lazy_pattern(r"(?:\(\s*([A-J])\s*\)|([A-J])\s*[.):])\s*[:.]?\s*(\S.*)", re.DOTALL)
-_JOINS = lazy_pattern(
-    r"(?:or|and|oder|und|ou|et|o|y|e|lub|или|и|veya)\b|[,;/|&]|\\(?:lor|vee|cup|text\{\s*or)|或|和|または|또는", re.I
+_JOINS = any_case(
+    r"(?:or|and|oder|und|ou|et|o|y|e|lub|или|и|veya)\b|[,;/|&]|\\(?:lor|vee|cup|text\{\s*or)|或|和|または|또는"
 )
 _OTHER_OPTION = lazy_pattern(r"(?:^|\s)\(?[A-J][).](?:\s|$)")
-_CHOICE_WORD = lazy_pattern(
+_CHOICE_WORD = any_case(
     r"(?:(?:the|la|el|a|o|il|le|die|der) )?(?:(?:correct )?(?:option|choice|answer|alternative|opcion|alternativa|letra"
     r"|respuesta|opcao|resposta|reponse|proposition|choix|opzione|risposta|antwort|вариант(?: ответа)?|الخيار|选项"
     r"|選択肢"
-    r"|विकल्प)(?: is)?:?\s*|(?<=a )|(?<=l )|(?<=e )|(?<=r ))\(?([A-J])\)?(?: (?:sikki(?:dir)?|şıkkı(?:dır)?))?\.?",
-    re.IGNORECASE,
+    r"|विकल्प)(?: is)?:?\s*|(?<=a )|(?<=l )|(?<=e )|(?<=r ))\(?([A-J])\)?(?: (?:sikki(?:dir)?|şıkkı(?:dır)?))?\.?"
 )  # "option B", "la opción B", "la B"
 _REMAINDER = lazy_pattern(
     r"(\d+)\s*,?\s*(?:with |mit |avec |con |com |e |y |et |и |с )?(?:a |un |uno )?(?:r|rem|remainder|rest|reste"
     r"|resto|остаток|остатком"
     r"|余り?|餘|あまり|나머지)\.?(?: of| von| de| di)?\s*(\d+)"
 )
-_CLOCK = lazy_pattern(
-    r"(\d{1,2})\s*[:h]\s*(\d{2})(?:\s*:\s*(\d{2}))?\s*(?:hours|hrs)?\s*([ap])?(?:\.?\s*m\.?)?", re.IGNORECASE
-)
-_HOUR = lazy_pattern(
-    r"(\d{1,2})\s*(?:o'?\s*clock)?\s*(?:([ap])\.?\s*m\.?|o'?\s*clock(?:\s*([ap])\.?\s*m\.?)?)", re.IGNORECASE
-)
+_CLOCK = any_case(r"(\d{1,2})\s*[:h]\s*(\d{2})(?:\s*:\s*(\d{2}))?\s*(?:hours|hrs)?\s*([ap])?(?:\.?\s*m\.?)?")
+_HOUR = any_case(r"(\d{1,2})\s*(?:o'?\s*clock)?\s*(?:([ap])\.?\s*m\.?|o'?\s*clock(?:\s*([ap])\.?\s*m\.?)?)")
 _CLOCK_EAST = lazy_pattern(
     r"(?:([上早]|凌晨|午前|오전)午?上?|(下午|晚上|午後|오후))?\s*(\d{1,2})\s*[時时点點시](?:\s*(\d{1,2})\s*(?:[分분]|minutes)|([半반])|[钟整])?"
 )

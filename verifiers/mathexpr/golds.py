@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from verifiers.extract import find
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.mathexpr.answers import Answer, type_name
 from verifiers.mathexpr.calculus import evaluated
 from verifiers.mathexpr.compare import Policy, compared
@@ -26,10 +26,9 @@ from verifiers.mathexpr.reading import read
 INTEGER = lazy_pattern(
     r"\s*+\$?\s*+([+-]?)\s*+([1-9]\d{0,2}(?:,\d{3}){1,5}|\d{1,18})(?:\.0{1,6})?\s*+\$?\s*+\.?\s*+", re.ASCII
 )
-RATIO_IN_WORDS = lazy_pattern(
+RATIO_IN_WORDS = any_case(
     r"\s*+(?:\\text\{)?\s*+(\d+)\s*+(?:\\text\{)?\s*+(?:to|à|zu|a|para|staat tot|tot|till|do|к|[比対对대])\s*+\}?"
-    r"\s*+(\d+)\s*+\}?\s*+",
-    re.I,
+    r"\s*+(\d+)\s*+\}?\s*+"
 )  # "8 to 3"
 _BETWEEN_BOXES = lazy_pattern(
     r"(?:[\s$}{,;&]|\\(?!f?box))*+(?:text\s*+\{)?[\s,]*+(?:and|or)?(?:[\s$}{,;&]|\\(?!f?box))*+\\f?boxe?d?\s*+\{?"

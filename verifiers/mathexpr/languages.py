@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.units.words import PERCENT, SCALES
 
 # -- words directly after a number; the keys are the English words that the reader of units knows
@@ -21,16 +21,14 @@ _AFTER = {
 _ENGLISH = {word.casefold(): english for english, words in _AFTER.items() for word in words.split()}
 _UNSPACED = [word for word in _ENGLISH if "\u3000" <= word[0] <= "\ud7ff"]
 _SPACED = sorted((word for word in _ENGLISH if word not in _UNSPACED), key=len, reverse=True)
-_WORD = lazy_pattern(
-    rf"(?<=\d)\s*(?P<text>\\text\s*\{{\s*)?(?:(?P<percent>{PERCENT})|(?P<word>{'|'.join(_SPACED)}))(?![^\W_])\.?",
-    re.IGNORECASE,
+_WORD = any_case(
+    rf"(?<=\d)\s*(?P<text>\\text\s*\{{\s*)?(?:(?P<percent>{PERCENT})|(?P<word>{'|'.join(_SPACED)}))(?![^\W_])\.?"
 )
 _CHARS = rf"(?:{'|'.join(_UNSPACED)})(?!分|[克米瓦卡焦帕])"  # 千克 is a kilogram
 _CHAR_RUN = lazy_pattern(rf"(?<=\d)\s*(\\text\s*\{{\s*)?((?:{_CHARS})+)(?!\s*\d)")
 _ONE_CHAR = lazy_pattern(_CHARS)
-_MINUS = lazy_pattern(
-    r"(?<![^\W\d_])(?:минус|menos|moins|meno|سالب|ناقص|마이너스|음수)\s+(?=\$?\d)|(?:负|負|マイナス|마이너스)\s*(?=\$?\d)",
-    re.I,
+_MINUS = any_case(
+    r"(?<![^\W\d_])(?:минус|menos|moins|meno|سالب|ناقص|마이너스|음수)\s+(?=\$?\d)|(?:负|負|マイナス|마이너스)\s*(?=\$?\d)"
 )
 _PER_HUNDRED = lazy_pattern(r"百分之\s*(\d+(?:\.\d+)?)")
 _FRACTION_IN_TEXT = lazy_pattern(r"\\text\s*\{\s*(\d{1,9}\s*(?:分之|分の|분의)\s*\d{1,9})\s*\}")

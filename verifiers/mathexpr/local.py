@@ -5,10 +5,8 @@ Only unambiguous ones: "1.234,56" and "2.500.000" can't be English decimals, "m�
 
 from __future__ import annotations
 
-import re
-
 from verifiers.extract.spoken import half_of_day
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.units.words import SPEED, respelled
 
 _LONGEST = 120  # characters of a number with its unit, or of a date
@@ -27,10 +25,9 @@ _MONTHS = {
     "December": "diciembre décembre dezembro dicembre dezember december декабря grudnia aralık",
 }
 _MONTH = {name: english for english, names in _MONTHS.items() for name in names.split()}
-_DATE = lazy_pattern(
+_DATE = any_case(
     rf"(?<!\d)(\d{{1,2}})\.?(?:º|°)?\s+(?:de\s+)?({'|'.join(sorted(_MONTH, key=len, reverse=True))})(?![^\W\d_])"
-    r"(?:\s+(?:de\s+)?(\d{4})(?!\d))?(?:\s+(?:года|г\.))?",
-    re.IGNORECASE,
+    r"(?:\s+(?:de\s+)?(\d{4})(?!\d))?(?:\s+(?:года|г\.))?"
 )
 _EAST_DATE = lazy_pattern(r"(?:(\d{4})\s?[年년]\s?)?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日号일]")
 _IN_TEXT = lazy_pattern(r"\\text(?:rm|bf)?\s*\{([^{}]*)\}")
@@ -43,13 +40,12 @@ _EURO_FIRST = lazy_pattern(r"€(?:\s|\\[,;: ])*(\d{1,9}),(\d{2})(?![\d.,])")
 _REPEATED = lazy_pattern(r"(?<![\d,.])(\d{1,9})(?:\{,\}|,)(?=\d{0,9}\\overline\s?\{)")
 _TIME = lazy_pattern(r"[\s*$]*(\d{1,2}:\d{2})(?=\s[a-z])")  # "7:20 in the evening"
 _BRACKETS = lazy_pattern(r"\\(?:left|right)\s*(?=[\[\]])")
-_ZLOTY = lazy_pattern(r"(?<=\d)\s*(?:\\text\{)?\s*zł(?:ot\w+)?(?![^\W\d_])\}?", re.IGNORECASE)
+_ZLOTY = any_case(r"(?<=\d)\s*(?:\\text\{)?\s*zł(?:ot\w+)?(?![^\W\d_])\}?")
 # A text without a match of this pattern matches none of the above.
-_LOCAL = lazy_pattern(
+_LOCAL = any_case(
     r"\s(?:por|par|pro|per|al|w|na|i|в|за|za|på|mỗi|một)\s|[時时시每毎速속당平立곱氏씨]|saatte|dakikada|saniyede|\sall['’]|Rp|"
     r":\d\d\s[a-z]|%\s?\d|R\s?\\?\$|\d\.\d{3}[.,]|€(?:\s|\\.)*\d+,|\\overline|\\(?:left|right)\s*[\[\]]|[年월月\u0904-\u0939]|zł|[\u0430-\u044f\u0620-\u06ff]{2}"
-    r"|\d\.?[\s{}~\\a-z]{0,8}\s(?:de\s)?[A-Za-zäéûşğôố]{3,10}|m\s?/\s?[tush]|kh[ốo]i|vuông|persegi|kubik|[\s{][\s\w]{0,3}m[eè]t\w+\s\w|m\s+(?:quad|cuad|carr|kwad)",
-    re.IGNORECASE,
+    r"|\d\.?[\s{}~\\a-z]{0,8}\s(?:de\s)?[A-Za-zäéûşğôố]{3,10}|m\s?/\s?[tush]|kh[ốo]i|vuông|persegi|kubik|[\s{][\s\w]{0,3}m[eè]t\w+\s\w|m\s+(?:quad|cuad|carr|kwad)"
 )
 
 

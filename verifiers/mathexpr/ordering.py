@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case
 
 _DEGREE = (
     r"(?:small|least|low|short|light|young|slow|few|cheap|weak|cold|narrow|old|early|near|close|thin|great|large|big"
     r"|high|long|heav|most|fast|strong|hot|wide|late|tall|far|thick|best|worst)\w*"
 )
-_ASKS = lazy_pattern(
+_ASKS = any_case(
     rf"\b(?:{_DEGREE} to (?:the )?{_DEGREE}"
     r"|(?:ascending|descending|increasing|decreasing|chronological|alphabetical|numerical|reverse|correct|right) order"
     r"|in order\b|(?:order|sort|arrange|rank) (?:the|these|them|this|by|from|\d)"
@@ -23,10 +23,9 @@ _ASKS = lazy_pattern(
     r"|kolejno\w+|uporządk\w+|sırala\w*|küçükten|büyükten|thứ tự|urut\w*|seřa[ďd]\w*|vzestupn\w*|sestupn\w*)\b"
     r"|порядк\w*|расположи\w*|впорядкуй\w*|от (?:меньш|больш|наименьш|наибольш)\w+ к"
     r"|[从由從](?:小到大|大到小|[低高短长長轻輕重慢快]到)|排列|排序|順|순서|순으로|오름차순|내림차순|ترتيب|رتب|تصاعدي|تنازلي"
-    r"|مرتب|क्रम|σειρά|בסדר|סדר",
-    re.IGNORECASE,
+    r"|مرتب|क्रम|σειρά|בסדר|סדר"
 )
-_BETWEEN = lazy_pattern(r"\s*(?:[,;<>≤≥、，،]|\band\b|\bund\b|\bet\b|\by\b)\s*", re.IGNORECASE)
+_BETWEEN = any_case(r"\s*(?:[,;<>≤≥、，،]|\band\b|\bund\b|\bet\b|\by\b)\s*")
 
 
 def asks_to_order(prompt: str, gold: str) -> bool:

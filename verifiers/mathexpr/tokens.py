@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from verifiers.extract import closing_brace
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.marks import LETTER
 from verifiers.mathexpr.limits import MAX_DIGITS, MAX_TOKENS, Unreadable
 from verifiers.units.reading import is_unit, lookup
@@ -45,7 +45,7 @@ def nesting(token: Token) -> int:
 
 
 # Within \\text{...}: a separator, or a number that is not part of a word.
-_TEXT_PART = lazy_pattern(r"[,;]|\b(?:and|or)\b|(?<![^\W_])(?<![.^/-])\d+(?:[.,]\d+)*(?![^\W_])", re.IGNORECASE)
+_TEXT_PART = any_case(r"[,;]|\b(?:and|or)\b|(?<![^\W_])(?<![.^/-])\d+(?:[.,]\d+)*(?![^\W_])")
 _LETTER_LIST = lazy_pattern(r"[A-Z](?:\s*+(?:,(?:\s++and\s)?|(?<=\s)and\s)\s*+[A-Z])++")
 _CAPITAL = lazy_pattern(r"[A-Z]")
 _DRESSED_NUMBER = lazy_pattern(r"[-+]?(?:USD_ )?\d[\d.,/]*(?:\s*%|\s*[A-Za-z][A-Za-z ./^0-9]{0,40})?")

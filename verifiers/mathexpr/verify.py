@@ -34,7 +34,7 @@ from verifiers.extract.remarks import without_remarks
 from verifiers.extract.statements import stated
 from verifiers.extract.understood import not_understood
 from verifiers.extract.wordings import NO_SOLUTION_SAID
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.mathexpr.answer_doubts import as_gold_is_written, doubt_of
 from verifiers.mathexpr.answers import Answer, type_name
 from verifiers.mathexpr.answers_in_words import MATHS_SIGN, in_words, listed, number_of_things
@@ -72,7 +72,7 @@ _OR = "or oder ou o ó oppure или або lub eller of veya atau hoặc"  # jo
 _OTHER_OPTION = "the letter of one option with the text of another"
 _IN_WORDS = ("text", "truth", "choice", "empty", "undefined", "region")
 _FORMULA = lazy_pattern(r"\$[^$]{1,200}\$|\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|\\\([^()]{1,200}\\\)")
-_TURNING = lazy_pattern(
+_TURNING = any_case(
     r"\b(?:not|no|never|without|less|more|greater|larger|bigger|smaller|higher|lower|exceed\w*|within|fewer|least"
     r"|most|over|under|below|above|minus|negative|half|twice"
     r"|either|or|except|but|cannot|wrong|incorrect|between|and|squared|cube|root"
@@ -80,8 +80,7 @@ _TURNING = lazy_pattern(
     r"|double|triple|times"
     r"|multiple|factor|divisor|divisible|power|successor|predecessor"
     r"|far|unlikely|likely|depends?|starts?|begins?|ends?|digits?|mentions?|appears?|such|example|question|problem"
-    r"|see|try|give|gave)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])",
-    re.IGNORECASE,
+    r"|see|try|give|gave)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])"
 )
 _SMALL_LABEL = lazy_pattern(r"\(?([a-e])\)?")
 _SMALL_OPTION = lazy_pattern(r"(?:^|(?<=\s))\(?[a-e][).](?=\s)", re.MULTILINE)

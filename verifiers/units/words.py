@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.marks import LETTER
 from verifiers.units.reading import DEGREE, Unit, is_unit, lookup
 
@@ -47,19 +47,17 @@ _WITHIN = {  # parts of the unit's word
 _POWERS = tuple(
     (
         power,
-        lazy_pattern(
+        any_case(
             rf"(?<![^\W\d_])(?:(?:{_BEFORE[power]})\s*({_NAME})|({_NAME})\s+(?:{_AFTER[power]})"
-            rf"|{_WITHIN[power]})(?!{LETTER})",
-            re.IGNORECASE,
+            rf"|{_WITHIN[power]})(?!{LETTER})"
         ),
     )
     for power in ("square", "cubic")
 )
 _BY = r"(?:por|par|pro|per|w|na|i|в|за|za|på|mỗi|một|setiap|في|لكل|प्रति|al|a la)\s+|all['’]\s?"
-_PER = lazy_pattern(
+_PER = any_case(
     rf"(?<={LETTER})(?:\s+(?:{_BY})({_NAME})|\s?每\s?(小时|小時|分钟|分鐘|分|秒)|(?<=[mم])\s?/\s?(t|u|sa|tim|hod|س"
-    rf"|ث|د))(?!{LETTER})",
-    re.IGNORECASE,
+    rf"|ث|د))(?!{LETTER})"
 )
 _SHORT = {**dict.fromkeys(("t", "u", "sa", "tim", "hod", "س"), "hour"), "ث": "second", "د": "minute"}  # after a slash
 _EVERY = {  # words before a speed
@@ -79,10 +77,9 @@ _LONGEST_EVERY = 8
 _PREFIX = lazy_pattern(rf"(?:{'|'.join(_EVERY.values())}|摂氏|攝氏|摄氏|섭씨|(?<!\w)Rp\.?)(?=\s?[-−]?\d)")
 _NUMBER = lazy_pattern(r"\d[\s$}]*(?=[^\W\d_])")
 _APART = lazy_pattern(rf"([^\W\d_]+)\s(?:per|each|every)\s([^\W\d_]+)|(?:{_EVERY_NAMED})(?!\s?\d)")
-_CELSIUS = lazy_pattern(
+_CELSIUS = any_case(
     rf"({_NAME})\s+(?:Celsius|Цельсі[яю]|Цельсия|Celsjusza|Celsia|مئوية|सेल्सियस|C)(?!{LETTER})"
-    r"|(?:摂氏|攝氏|摄氏|섭씨)\s?([-−]?\d[\d.]*)\s?[度도]",
-    re.IGNORECASE,
+    r"|(?:摂氏|攝氏|摄氏|섭씨)\s?([-−]?\d[\d.]*)\s?[度도]"
 )
 _LENGTH, _SECOND = (("length", 1),), (("time", 1),)
 _WORDS = lazy_pattern(rf"[\s~]*{_NAME}\.?(?:(?:\s|\s?/\s?|\s?['’]){_NAME}){{0,3}}")
@@ -103,7 +100,7 @@ _BEGINS = (
     "वर्ग",
     "घन",
 )
-_GOES_ON = lazy_pattern(rf"\s(?:{_AFTER['square']}|{_AFTER['cubic']}|{_BY})|/|\s?每", re.IGNORECASE)
+_GOES_ON = any_case(rf"\s(?:{_AFTER['square']}|{_AFTER['cubic']}|{_BY})|/|\s?每")
 
 
 def respelled(text: str) -> str:
