@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from verifiers.extract.gates import Gated
 from verifiers.extract.joined_quantities import Quantity
-from verifiers.extract.statement_words import ASKS_TIME, DIFFERS, PLAIN_WORD, SHARED, STOP, UNSPACED, WORD
+from verifiers.extract.statement_words import ASKS_TIME, DIFFERS, PLAIN_WORD, STOP, UNSPACED, WORD
 from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.units.reading import Unit, atoms, read_unit
 
@@ -92,6 +92,14 @@ _LONGEST = 300  # characters of a question
 _STEM = 4  # characters by which words are compared: "cow" and "cows", "марок" and "марки"
 _NEAR = 3  # words after a number that may name what it counts: "3 big yellow buses"
 _NOUN_GAP = lazy_pattern(r"[,;:.!?()，。；、\d]")
+# Words of doubt that a question may use itself: "how much should he pay?"
+_SHARED = frozenset(
+    "should would wants wanted plans planned intends try tries tried expect expects expected estimate"
+    " estimated predict predicts"
+    " predicted hope hopes hoped wish wishes wished guess guessed guesses dream between around hard"
+    " difficult pas ohne without"
+    " soll sollte möchte devrait voudrait quisiera quería vorrebbe".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +207,7 @@ def asked_of(prompt: str) -> Asked:
     time = ASKS_TIME.search(sentence) is not None
     return Asked(
         sentence,
-        SHARED.intersection(PLAIN_WORD.findall(sentence.lower())),
+        _SHARED.intersection(PLAIN_WORD.findall(sentence.lower())),
         frozenset(_stem(word) for word in things if len(word) > 1),
         counter[1][:1] if counter else "",
         money and not _no_money(things),

@@ -9,36 +9,41 @@ import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from verifiers.extract.asked import (
-    INTERROGATIVES,
-    Asked,
-    says_other,
-    shared_with,
-    stems,
-    topics,
-)
+from verifiers.extract.asked import INTERROGATIVES, Asked, says_other, shared_with, stems, topics
 from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.sentences import BEFORE_AND
 from verifiers.extract.spans import Span
-from verifiers.extract.statement_words import (
-    ADJUNCT,
-    BESIDES,
-    BY_DOING,
-    JOINS,
-    LEFT_OVER,
-    OPERATED,
-    OPERATES,
-    SO,
-    SOMEBODY_ELSE,
-    UNSPACED,
-    WORD,
-)
+from verifiers.extract.statement_words import BY_DOING, JOINS, LEFT_OVER, SO, SOMEBODY_ELSE, UNSPACED, WORD
 from verifiers.lazy_pattern import any_case, lazy_pattern
 
 OPERATION = 20  # characters of an operator in words
 
 
 _MOST_GIVEN = 16  # numbers from which a value may be derived
+# Conjunctions that begin a clause about something other than the answer.
+_BESIDES = any_case(
+    r"(?<![^\W\d_])(?:after|when|once|if|since|because|before|while|nachdem|wenn|weil|bevor|après que|quand|parce que"
+    r"|cuando|después de que|porque|depois que|quando|dopo che|perché|nadat|als|omdat|когда|после того|так как)"
+    r"(?![^\W\d_])"
+)
+_BY_SIGN = (
+    r"(?:[-+−–·*×x/÷^]|\b(?:minus|plus|times|divided by|multiplied by|moins|fois|divisé par|mal"
+    r"|geteilt durch|menos|más"
+    r"|por|entre|mais|vezes|più|meno|per|diviso|минус|плюс)\b)"
+)
+_THINGS = r"(?:\s?[a-z]{1,12}(?:\s[a-z]{1,12})?)?"  # "12 red apples + 5 pears = 17"
+_OPERATED = any_case(rf"\s*{_BY_SIGN}\s*[$€£]?\d|\(\d|{_THINGS}\s+[-+*×x/]\s+[$€£]?\d")
+_OPERATES = any_case(rf"\d[\s%]*(?:{_BY_SIGN}|:)\s*[$€£]?$|\d{_THINGS}\s+[-+*×x/]\s+[$€£]?$")
+_ADJUNCT = any_case(
+    r"\W*+(?:so |thus |therefore |hence |also |donc |dus |alltså |quindi |portanto |logo |así que )?(?:in|for|over"
+    r"|across|during|after|per|with|within|of|at|on|from|out of|each|every|all|nach|für|mit|bei|von|pro"
+    r"|während|en|dans"
+    r"|pour|avec|après|pendant|sur|por|durante|con|tras|de|em|com|para|após|dos|das|di|dei|delle|dopo|på|under"
+    r"|efter|med|av|na|voor|met|uit|w|za|po|z|за|в|на"
+    r"|из|через|после|с|trong|với|sau|dalam|dari|في|من|بعد|خلال)\s+(?:(?:the|all|these|those|den|die|der|les|des"
+    r"|ces|los|las|os|as|gli"
+    r"|i|le|de|het|każdy\w*)\s+)?"
+)
 
 
 def is_a_step(first: Fraction | None, second: Fraction | None, known: Sequence[Fraction]) -> bool:
@@ -80,7 +85,7 @@ def only_one(
     if last is None or any(other.value == last.value for other in asked):
         return None
     led = text[max([sentence[0], *(other.span[1] for other in inside if other.span[1] <= last.span[0])]) : last.span[0]]
-    if BESIDES.search(led.rpartition(", which ")[2]):
+    if _BESIDES.search(led.rpartition(", which ")[2]):
         return None
     known = values_of([*asked, *before, *inside], last)
     return last if LEFT_OVER.search(led) or _ONLY_IS.fullmatch(led) or follows(last.value, known) else None
@@ -145,7 +150,7 @@ def _closes(text: str, sentence: Span, named: Sequence[Quantity], wanted: Asked)
     led, rest = text[named[-2].span[1] : named[-1].span[0]], text[named[-1].span[1] : sentence[1]]
     if shared_with(wanted.sentence, text[sentence[0] : named[-2].span[0]]) - shared_with(wanted.sentence, led + rest):
         return False
-    return JOINS.search(led) is not None and not BESIDES.search(led) and not any(char.isdigit() for char in rest)
+    return JOINS.search(led) is not None and not _BESIDES.search(led) and not any(char.isdigit() for char in rest)
 
 
 def of_the_asked(
@@ -191,7 +196,7 @@ def only_new(
         return None
     led = text[new[-2].span[1] : last.span[0]]
     return (
-        last if not BESIDES.search(led) and follows(last.value, values_of([*asked, *before, *inside], last)) else None
+        last if not _BESIDES.search(led) and follows(last.value, values_of([*asked, *before, *inside], last)) else None
     )
 
 
@@ -354,17 +359,17 @@ def _after_premise(text: str, sentence: Span, free: Sequence[Quantity]) -> list[
 def is_operand(text: str, span: Span, sentence: Span) -> bool:
     """Returns whether the value is an operand, as are 12 and 5 in "12 + 5 = 17" and "12 plus 5 makes 17"."""
     after = text[span[1] : min(sentence[1], span[1] + OPERATION)]
-    if OPERATED.match(after):
+    if _OPERATED.match(after):
         return True
     signed = text[span[0]] in "+-−"
     led = text[max(sentence[0], span[0] - OPERATION) : span[0] + signed]
-    operates = OPERATES.search(led + " " if signed else led)
+    operates = _OPERATES.search(led + " " if signed else led)
     return operates is not None and ("=" in after[:8] or any(char.isalpha() for char in operates[0]))
 
 
 def _is_adjunct(text: str, sentence: Span, span: Span) -> bool:
     """Returns whether the value follows a preposition that opens the sentence: "In three days Luca reads 15 pages"."""
-    match = ADJUNCT.match(text, sentence[0], span[0])
+    match = _ADJUNCT.match(text, sentence[0], span[0])
     return match is not None and match.end() == span[0]
 
 

@@ -15,7 +15,7 @@ from verifiers.extract.asked import Asked, shared_with
 from verifiers.extract.asked_days import DAYS, FROM, MONTHS, asked_date, asked_day
 from verifiers.extract.asked_names import THAT_IS, asked_name, asks_for_a_name, without_denied_names
 from verifiers.extract.clauses import main_clause, opposed, reports, supposes
-from verifiers.extract.following_words import NEIGHBOUR
+from verifiers.extract.other_subjects import NEIGHBOUR
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.statement_words import ANOTHER, FRAMES, JOINS, NOT, SO, SOMEBODY, STOP, UNREAL, UNSPACED, WORD
 from verifiers.extract.turns import CORRECTION

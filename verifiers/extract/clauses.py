@@ -9,19 +9,7 @@ from verifiers.extract.clause_judge import CONDITIONAL
 from verifiers.extract.conclusions import unsure
 from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span
-from verifiers.extract.statement_words import (
-    BUT,
-    BY_DOING,
-    HARMFUL_IN,
-    MAY,
-    NAMES_UNKNOWN,
-    OPPOSED,
-    REASON,
-    REPORTS,
-    SO,
-    SUPPOSES,
-    WORD,
-)
+from verifiers.extract.statement_words import BY_DOING, MAY, OPPOSED, REPORTS, SO, SUPPOSES, WORD
 from verifiers.extract.vocabulary import HARMLESS, UNSAFE
 from verifiers.lazy_pattern import any_case, lazy_pattern
 
@@ -61,6 +49,25 @@ _RESTATES = any_case(
     r"|isto|cioè|vale|to jest"
     r"|oftewel|dat|det|yani|tức|yaitu|то есть|т|يعني|यानी|即|也就是|すなわち|つまり|즉|共)"
 )
+# The languages of UNSAFE. Each has the words of UNSAFE that belong to other languages and are harmless in it.
+_HARMFUL_IN = {
+    "en": {"fast", "tal", "ob", "non", "ma", "mas", "si", "falls"}, "de": set(), "fr": {"ne", "ma", "si"}, "es": {"si"},
+    "pt": {"no", "se", "ne", "mais"}, "it": {"ne"}, "ru": set(), "ar": set(), "zh": set(), "ja": set(),
+    "ko": set(), "hi": set(),
+}  # fmt: skip
+_REASON = Gated(
+    r"[,(]?\s*\b(?:because|since|as (?=\d)|weil|denn|car|puisque|parce que|porque|ya que|pues(?!,)|pois(?!,)"
+    r"|perché|poiché|siccome|omdat|want|eftersom|ty"
+    r"|ponieważ|bo|çünkü|vì|karena|потому что|так как)\b"
+)
+# "If she is x years old", "Если разделить 18 на 4": the condition names an unknown or performs a calculation.
+_NAMES_UNKNOWN = any_case(
+    r"\W*+(?:if|wenn|si|se|als|om|jeśli)\b[^,]{0,60}\b[nxzt]\b[^,]{0,60},|\W*если [^,]{0,60}\b[а-я]+ть\b[^,]{0,60},"
+)
+_BUT = any_case(
+    r"(?<![^\W\d_])(?:but|however|aber|doch|mais|pero|mas|porém|ma|però|но|однако|maar|men|ale|ama)(?![^\W\d_]),?\s"
+    r"|但是?|しかし|하지만"
+)
 
 
 def main_clause(text: str, sentence: Span, language: str, *, loose: bool = True) -> tuple[Span, bool]:
@@ -71,7 +78,7 @@ def main_clause(text: str, sentence: Span, language: str, *, loose: bool = True)
     """
     begin, concluded = sentence[0], False
     turns = [match for match in SO.finditer(text, *sentence) if begins_clause(text, sentence[0], match)]
-    for turn in sorted((*turns, *(BUT.finditer(text, *sentence) if loose else ())), key=re.Match.end):
+    for turn in sorted((*turns, *(_BUT.finditer(text, *sentence) if loose else ())), key=re.Match.end):
         if not _RESTATES.match(turn[0]) or (loose and not reason_of(text, begin + 1, turn.start(), language)):
             begin, concluded = turn.end(), True
     premise = None if concluded else _PREMISE.match(text, *sentence)
@@ -88,7 +95,7 @@ def reason_of(text: str, low: int, high: int, language: str) -> re.Match[str] | 
 
     French "car", Dutch "want", Polish "bo" and Swedish "ty" count only in their own language.
     """
-    for found in REASON.finditer(text, low, high):
+    for found in _REASON.finditer(text, low, high):
         if _REASON_IN.get(found[0].strip(" ,(").lower(), language) == language:
             return found
     return None
@@ -104,9 +111,9 @@ def begins_clause(text: str, start: int, conclusion: re.Match[str]) -> bool:
 
 def objection(part: str, language: str) -> str:
     """Returns the first word of objection outside phrases that are known to be harmless, or ""."""
-    if language not in HARMFUL_IN:
+    if language not in _HARMFUL_IN:
         return ""  # `OPPOSED` holds the words of the other languages
-    harmful = UNSAFE - HARMFUL_IN[language] if HARMFUL_IN[language] else UNSAFE
+    harmful = UNSAFE - _HARMFUL_IN[language] if _HARMFUL_IN[language] else UNSAFE
     plain = MAY.sub(" ", part.replace("’", "'"))
     if harmful.isdisjoint(WORD.findall(plain.lower())):
         return ""  # removing harmless phrases adds no word
@@ -148,5 +155,5 @@ def reports(part: str, wanted: Asked) -> bool:
 
 def supposes(part: str) -> bool:
     """Returns whether a sentence begins with a condition that does not name an unknown ("if she is x years old")."""
-    concluded = NAMES_UNKNOWN.match(part) and (SO.search(part) or BY_DOING.match(part))
+    concluded = _NAMES_UNKNOWN.match(part) and (SO.search(part) or BY_DOING.match(part))
     return SUPPOSES.match(part) is not None and not (concluded and not unsure(part))

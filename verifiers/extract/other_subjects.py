@@ -62,6 +62,15 @@ def _pattern(members: tuple[str, ...]) -> re.Pattern[str]:
 
 
 _MEMBERS = [_pattern(members) for members in _GROUPS]
+# "The one right before it is 19": a neighbour of the value that the sentence before gives.
+NEIGHBOUR = any_case(
+    r"\W*+(?:and )?(?:(?:the|its) (?:(?:one|number|term|value|day|page|prime|square|multiple)s? )?(?:(?:right"
+    r"|just|directly|immediately) )?"
+    r"(?:before|after|following|preceding|previous|next|prior)\b|its (?:successor|predecessor|neighbou?r)"
+    r"|(?:der|die|das) (?:davor|danach|nächste|vorige)"
+    r"|(?:le|la) (?:suivante?|précédente?)|(?:el|la) (?:siguiente|anterior)|(?:o|a) (?:seguinte|anterior)"
+    r"|(?:il|la) (?:successiv[oa]|precedente))"
+)
 _NAME = lazy_pattern(r"(?<![^\W\d_])[A-ZÀ-ÞА-Я][^\W\d_]+")
 _PRONOUN = any_case(
     r"\b(?:he|she|they|we|it|you|i|il|elle|ils|elles|on|él|ella|ellos|ele|ela|eles|lui|lei|loro|hij|zij|ze|hon|han|de|o|ona)\b"

@@ -15,16 +15,7 @@ from verifiers.extract.gates import Gated
 from verifiers.extract.last_sentences import closing
 from verifiers.extract.sentences import sentence_start
 from verifiers.extract.spans import Extraction, Span
-from verifiers.extract.statement_words import (
-    CONDITION,
-    FRAMES,
-    QUOTED,
-    REPORTS,
-    SO,
-    SOMEBODY,
-    SUPPOSES,
-    UNREAL,
-)
+from verifiers.extract.statement_words import CONDITION, FRAMES, QUOTED, REPORTS, SO, SOMEBODY, SUPPOSES, UNREAL
 from verifiers.extract.statements import stated
 from verifiers.extract.turns import CORRECTION
 from verifiers.lazy_pattern import any_case, lazy_pattern

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from verifiers.extract.asked import Asked, stems
 from verifiers.extract.asked_values import OPERATION
+from verifiers.extract.gates import Gated
 from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.spans import Span
 from verifiers.extract.stated_sentence import ASKED, Sentence, pairs_of_words
-from verifiers.extract.statement_words import (
-    AFTER_TIME,
-    BESIDE_TIME,
-    LEADS,
-    LED_BY,
-    NO_LEAD,
-    PLACED,
-    PLAIN_WORD,
-    WORD,
-)
-from verifiers.lazy_pattern import any_case
+from verifiers.extract.statement_words import PLAIN_WORD, WORD
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _THAT_IS = {"pl": "to ", "es": "da "}  # which precede arguments in other languages
 _BY = any_case(r"\bby\s+\W*$")
@@ -35,13 +27,69 @@ _HAS_A = any_case(
     r"\b(?:has|have|had|with|gives?|hat|haben|mit|a|avec|tiene|con|tem|com|ha|heeft|met|har)\s(?:(?:er|sie|es|il|elle|hij|zij)\s)?(?:an?|eine?n?r?|une?"
     r"|una|uma?|een|en|ett)\s(?:[^\W\d_]+\s)?([^\W\d_]{4,})\s(?:[^\W\d_]+\s)?(?:of|von|de|di|van|av|på)\s+$"
 )
+# A preposition that may lead to the asked value: "leaves her with 12 eggs", "they average out at 85".
+_LEADS = any_case(
+    r"(?:\b(?:leav\w+|left|ends?|ended|up|remain\w*|stay\w*|walk\w*|go|goes|went|comes?|came|return\w*|out"
+    r"|home|is|are|was|were|be"
+    r"|finish\w*|winds?|bleib\w*|endet|steht|reste\w*|retrouve\w*|finit|repart|queda\w*|qued[óo]|acaba\w*"
+    r"|fica\w*|ficou|rimane"
+    r"|resta|ritrova|finisce|blijft|остаётся|останется|остался|осталась|zostaje)(?: [^\W\d_]+){0,4}\s(?:with|mit"
+    r"|avec|con|com|met|med|с|z)"
+    r"|(?<!^)\b(?:at|by|to))\s+(?:(?:just|only|exactly|a|an|the|nur|genau|seulement|sólo|solo|só"
+    r"|exactamente|exatamente|esattamente|только|ровно)\s+)*\W{0,3}$"
+)
+_NO_LEAD = any_case(
+    r"\b(?:multipl\w+|divid\w+|add(?:s|ed|ing)?|compar\w+|close|equal|prior|due|next|up|corresponds?"
+    r"|begin\w*|start\w*|began"
+    r"|buys?|bought|sells?|costs?|together|along|each|empez\w+|comenz\w+|comme[nç]\w+)"
+    r"(?: [^\W\d_]+){0,3}\s+(?:with|at|by|to|mit|avec|con|com|met|med|с|z)\W"
+)
+_AFTER_TIME = any_case(
+    r"\b(?:after|in|for|within|nach|in|après|en|pendant|después de|tras|depois de|após|em|dopo|за|через|после)\s*$"
+)
+_BESIDE_TIME = any_case(
+    r"(?:\b(?:than|als|before|after|until|till|by|past|since|vor|nach|bis|seit|avant|après|antes|después"
+    r"|depois|prima|dopo|voor|na"
+    r"|före|przed|trước|sebelum)|(?<!\w)(?:до|после|раньше|позже|قبل|بعد))(?: de| delle| d['’])?\s*$"
+)  # a time after these words is not the stated time
+_LED_BY = lazy_pattern(r"(?<!\w)([^\W\d_]{3,20})\s+([^\W\d_]{1,6})\s*$")  # "started with"
+# Phrases whose final preposition leads to the stated value, not to an argument: "comes out at", "a share of".
+_PLACED = Gated(
+    r"\b(?:liegt|liegen|lag|landet|landen|bleibt) (?:also |somit |damit |daher |demnach )?(?:genau )?bei\s*$|"
+    r"\b(?:averages?|works?|comes?|tops?|totals?)(?: (?:out|in|up))? at\s*$"
+    r"|\b(?:puts?|sets?|brings?|keeps?|stands?|stays?|lands?|remains?)\b[^,.;]{0,60} at\s*$"
+    r"|\b(?:br(?:ings?|ought)|t(?:akes?|ook)|raise[sd]?|lower(?:s|ed)?|reduce[sd]?|cuts?|drop(?:s|ped)?"
+    r"|f(?:alls?|ell)|rises?|rose|gr(?:ows?|ew)"
+    r"|goes|went|got|gets?|works? out|rounds?|converts?|lead(?:s|ing)?|led|collaps(?:es?|ed)|c(?:omes?|ame)"
+    r"|amounts?|adds? up|sums? up|boils? down|shr[ia]nks?"
+    r"|carr(?:y|ies|ied)|climb(?:s|ed)?|jump(?:s|ed)?|mov(?:es?|ed)|push(?:es|ed)?|lifts?|multipl(?:y|ies) out"
+    r"|turns? out)"
+    r"(?: [^\W\d_]+){0,4}(?: from \S{1,12}(?: [^\W\d_]+)?)? to\s*$"
+    r"|\b(?:proportion|share|fraction|rate|ratio|mean|width|size|depth|age|loss|gain|salary|fee|bill|discount"
+    r"|capacity|quotient"
+    r"|difference|product|remainder|circumference|perimeter|radius|diameter|mass|balance|change|tip|tax|interest"
+    r"|duration) of\s*$"
+    r"|\b(?:total|distance|distancia|distância|longueur|longitud|comprimento|aire|área|area|superficie|volume"
+    r"|volumen|prix|precio"
+    r"|preço|somme|suma|soma|durée|duración|duração|hauteur|altura|vitesse|velocidad|velocidade|poids|peso"
+    r"|probabilité|probabilidad"
+    r"|probabilidade|montant|importe|périmètre|perímetro|âge|edad|idade|largeur|anchura|largura|reste|reparto"
+    r"|bénéfice|beneficio|lucro|coût"
+    r"|coste|costo|custo|proportion|part) (?:est )?de\s*$"
+    r"|\b(?:totale|distanza|lunghezza|area|volume|prezzo|somma|durata|altezza|velocità|peso|probabilità|importo"
+    r"|perimetro|età"
+    r"|larghezza|costo|guadagno|resto) (?:è )?di\s*$"
+    r"|\b(?:Gesamtsumme|Summe|Länge|Höhe|Breite|Fläche|Flächeninhalt|Volumen|Preis|Betrag|Strecke"
+    r"|Wahrscheinlichkeit|Gewicht|Rest"
+    r"|Gewinn|Anteil|Alter|Geschwindigkeit|Umfang) von\s*$"
+)
 
 
 def is_placed(sentence: Sentence, clause: Span, value: Quantity) -> bool:
     """Returns whether the words of a clause before a value show that the value is the answer."""
     text, wanted = sentence.text, sentence.wanted
     if value.kind == "relation" or (
-        value.kind == "time" and BESIDE_TIME.search(text, clause[0], value.span[0]) is None
+        value.kind == "time" and _BESIDE_TIME.search(text, clause[0], value.span[0]) is None
     ):
         return True
     if _is_led_by_phrase(text, clause[0], value.span[0]) or _as_asked(text, clause, value, sentence):
@@ -62,13 +110,13 @@ def is_placed(sentence: Sentence, clause: Span, value: Quantity) -> bool:
 def _is_led_by_phrase(text: str, low: int, high: int) -> bool:
     """Returns whether a phrase such as "comes out at" leads to the value. All such phrases end in one of six words."""
     led = text[low:high].rstrip().lower()
-    return led.endswith(("at", "to", "of", "de", "di", "von", "bei")) and PLACED.search(text, low, high) is not None
+    return led.endswith(("at", "to", "of", "de", "di", "von", "bei")) and _PLACED.search(text, low, high) is not None
 
 
 def _as_asked(text: str, clause: Span, value: Quantity, sentence: Sentence) -> bool:
     """Returns whether the words before a value repeat the question's ("start with") or say how long something takes."""
     span = value.span
-    led = LED_BY.search(text, clause[0], span[0])
+    led = _LED_BY.search(text, clause[0], span[0])
     if led is not None:
         begun, preposition = led[1][:4].lower(), led[2].lower()
         if any(
@@ -83,7 +131,7 @@ def _as_asked(text: str, clause: Span, value: Quantity, sentence: Sentence) -> b
     before = PLAIN_WORD.findall(text[max(clause[0], span[0] - OPERATION) : span[0]])
     if before and before[-1].lower() in question.prepositions:
         return True  # "by 25 percent" in answer to "by what percentage"
-    return question.time and value.kind != "time" and AFTER_TIME.search(text, clause[0], span[0]) is not None
+    return question.time and value.kind != "time" and _AFTER_TIME.search(text, clause[0], span[0]) is not None
 
 
 def _leads(led: str, wanted: Asked, is_wanted: bool) -> bool:
@@ -91,8 +139,8 @@ def _leads(led: str, wanted: Asked, is_wanted: bool) -> bool:
 
     The value must be of the asked kind, or the words before it must share at least two words with the question.
     """
-    found = LEADS.search(led)
-    if found is None or not led[: found.start()].strip() or NO_LEAD.search(led):
+    found = _LEADS.search(led)
+    if found is None or not led[: found.start()].strip() or _NO_LEAD.search(led):
         return False
     if found[0].lower().startswith("by "):
         return is_wanted and wanted.difference

@@ -6,44 +6,8 @@ import functools
 import math
 import re
 
+from verifiers.extract import remark_words as words
 from verifiers.extract.asked import shared_with
-from verifiers.extract.remark_words import (
-    AGREES,
-    ASIDE,
-    BY_THE_WAY,
-    CALLED_RIGHT,
-    CALLED_WRONG,
-    CHECKS,
-    CONFIRMED,
-    CONFIRMING,
-    DENIES,
-    DENIES_AFTER,
-    DOUBTS,
-    EXCLAIMS,
-    FIRST,
-    FITS,
-    GIVEN_UP,
-    INSTEAD,
-    IS_TO,
-    NEGATIONS,
-    NOT_ASKED,
-    NOT_THIS,
-    NOT_THIS_AFTER,
-    NUMBERS,
-    OBJECTION,
-    OFFER,
-    ONLY_THEN,
-    OTHERWISE,
-    POINTS,
-    REPORTS_VALUE,
-    ROUNDED,
-    SHOWING,
-    SPEAKS,
-    STATES,
-    TURNS,
-    WARNING,
-    WORD,
-)
 from verifiers.extract.retractions import MISTAKES
 from verifiers.extract.spans import ending
 from verifiers.extract.statement_words import REPORTS
@@ -81,62 +45,66 @@ def without_remarks(text: str) -> str:
 
 def _before_remark(text: str, stop: int) -> int | None:
     low = max(0, stop - _LONGEST)
-    rounded = ROUNDED.search(text, low, stop)
+    rounded = words.ROUNDED.search(text, low, stop)
     if rounded is not None and is_rounded(rounded):
         return rounded.start("rounded")
-    instead = INSTEAD.search(text, max(low, stop - _TAIL), stop) if text[stop - 1] in "。！" else None
+    instead = words.INSTEAD.search(text, max(low, stop - _TAIL), stop) if text[stop - 1] in "。！" else None
     if instead is not None and instead.end() == stop:
         stated = text[_after_stop(text, low, instead.start()) : instead.start()]
-        if NUMBERS.search(stated) and not _names(stated, instead["value"]):
+        if words.NUMBERS.search(stated) and not _names(stated, instead["value"]):
             return instead.start()
     begin = _after_stop(text, low, stop - 1)
     sentence = text[begin:stop].lower()
-    for pattern in (NOT_THIS, NOT_THIS_AFTER) if any(map(sentence.__contains__, NEGATIONS)) else ():
+    for pattern in (words.NOT_THIS, words.NOT_THIS_AFTER) if any(map(sentence.__contains__, words.NEGATIONS)) else ():
         denied = next((found for found in pattern.finditer(text, begin, stop) if found.end() == stop), None)
-        if denied is not None and NUMBERS.search(text, begin, denied.start()):
+        if denied is not None and words.NUMBERS.search(text, begin, denied.start()):
             return None if _names(text[begin : denied.start()], denied["value"]) else denied.start()
     closing = stop - 1 if text[stop - 1] in ")）" else stop - 2
     if text[closing] in ")）":
         opening = max(text.rfind("(", low, stop), text.rfind("（", low, stop))
         offered = len(text[: max(opening, 0)].rstrip())
         offer = _after_stop(text, low, offered - 1) if text[offered - 1 : offered] in ("?", "？") else low
-        if offer > low and OFFER.match(text, offer, stop) and not DOUBTS.search(text, offer, stop):
+        if offer > low and words.OFFER.match(text, offer, stop) and not words.DOUBTS.search(text, offer, stop):
             return offer
         if opening > 0 and (
-            (ASIDE.fullmatch(text, opening, stop) and _of_other_values(text, opening, stop))
+            (words.ASIDE.fullmatch(text, opening, stop) and _of_other_values(text, opening, stop))
             or _denies_another(text, opening, stop)
-            or (CONFIRMING.fullmatch(text, opening, stop) and not OBJECTION.search(text, opening, stop))
+            or (words.CONFIRMING.fullmatch(text, opening, stop) and not words.OBJECTION.search(text, opening, stop))
         ):
             return opening
     if begin <= low or not text[:begin].strip():
         return None
-    if OFFER.match(text, begin, stop) and not DOUBTS.search(text, begin, stop):
-        shown = text[stop - 1] in "?？؟" or SHOWING.search(text, begin, stop) or not NUMBERS.search(text, begin, stop)
+    if words.OFFER.match(text, begin, stop) and not words.DOUBTS.search(text, begin, stop):
+        shown = (
+            text[stop - 1] in "?？؟"
+            or words.SHOWING.search(text, begin, stop)
+            or not words.NUMBERS.search(text, begin, stop)
+        )
         return begin if shown else None
     if (
-        EXCLAIMS.fullmatch(text, begin, stop)
-        or AGREES.fullmatch(text, begin, stop)
+        words.EXCLAIMS.fullmatch(text, begin, stop)
+        or words.AGREES.fullmatch(text, begin, stop)
         or _is_of_something_else(text, begin, stop)
     ):
         return begin
     if _fits(text, begin, stop):
         return begin
-    given_up = GIVEN_UP.match(text, begin, stop)
-    if given_up and not TURNS.search(text, given_up.end(), stop) and _of_other_values(text, given_up.end(), stop):
+    given_up = words.GIVEN_UP.match(text, begin, stop)
+    if given_up and not words.TURNS.search(text, given_up.end(), stop) and _of_other_values(text, given_up.end(), stop):
         return begin
     mistakes = MISTAKES.match(text, begin, stop)
-    if mistakes and IS_TO.match(text, mistakes.end(), stop) and not _names_value_before(text, begin, stop):
+    if mistakes and words.IS_TO.match(text, mistakes.end(), stop) and not _names_value_before(text, begin, stop):
         return begin
-    if ONLY_THEN.match(text, begin, stop) and not _names_value_before(text, begin, stop):
+    if words.ONLY_THEN.match(text, begin, stop) and not _names_value_before(text, begin, stop):
         return begin
-    if OTHERWISE.fullmatch(text, begin, stop):
+    if words.OTHERWISE.fullmatch(text, begin, stop):
         unreal = text[:begin] + text[begin:stop].replace(" instead", "")
         if _of_other_values(unreal, begin, len(unreal)):
             return begin
-    aside = BY_THE_WAY.match(text, begin, stop)
-    if aside and not POINTS.match(text, aside.end(), stop) and _of_other_values(text, begin, stop):
-        return None if SPEAKS.search(text, aside.end(), stop) else begin
-    if WARNING.match(text, begin, stop) and _of_other_values(text, begin, stop, unnamed=True):
+    aside = words.BY_THE_WAY.match(text, begin, stop)
+    if aside and not words.POINTS.match(text, aside.end(), stop) and _of_other_values(text, begin, stop):
+        return None if words.SPEAKS.search(text, aside.end(), stop) else begin
+    if words.WARNING.match(text, begin, stop) and _of_other_values(text, begin, stop, unnamed=True):
         return begin
     if _denies_another(text, begin, stop):
         return begin
@@ -166,14 +134,18 @@ _PI = lazy_pattern(r"(\d{0,9})(?:\\pi|π)")
 
 def _names_value_before(text: str, begin: int, end: int) -> bool:
     near = text[max(0, begin - _NEAR) : begin]
-    return any(_names(near, name) for name in NUMBERS.findall(text, begin, end))
+    return any(_names(near, name) for name in words.NUMBERS.findall(text, begin, end))
 
 
 def _is_of_something_else(text: str, begin: int, end: int) -> bool:
     """Returns whether a remark says that something is not asked for that the sentence before does not name."""
-    if end - begin > _LONGEST_ASIDE or NOT_ASKED.search(text, begin, end) is None:
+    if end - begin > _LONGEST_ASIDE or words.NOT_ASKED.search(text, begin, end) is None:
         return False
-    if POINTS.match(text, begin, end) or DOUBTS.search(text, begin, end) or NUMBERS.search(text, begin, end):
+    if (
+        words.POINTS.match(text, begin, end)
+        or words.DOUBTS.search(text, begin, end)
+        or words.NUMBERS.search(text, begin, end)
+    ):
         return False
     before = _after_stop(text, max(0, begin - _LONGEST), begin - 2)
     return not shared_with(text[before:begin], text[begin:end])
@@ -186,10 +158,10 @@ def _after_stop(text: str, low: int, end: int) -> int:
 
 def _fits(text: str, begin: int, stop: int) -> bool:
     """Returns whether a remark calculates with the answer and says that the result is the expected one."""
-    fits = FITS.search(text, begin, stop)
+    fits = words.FITS.search(text, begin, stop)
     return (
-        fits is not None and fits.end() == stop and NUMBERS.search(text, begin, fits.start()) is not None
-        and not (OBJECTION.search(text, begin, fits.start()) or DOUBTS.search(text, begin, fits.start()))
+        fits is not None and fits.end() == stop and words.NUMBERS.search(text, begin, fits.start()) is not None
+        and not (words.OBJECTION.search(text, begin, fits.start()) or words.DOUBTS.search(text, begin, fits.start()))
         and not REPORTS.search(text, begin, fits.start())
     )  # fmt: skip
 
@@ -200,37 +172,37 @@ def _of_other_values(text: str, begin: int, end: int, *, unnamed: bool = False) 
     `unnamed`: it need not name values.
     """
     near = text[max(0, begin - _NEAR) : begin]
-    named = [name.strip("$ ") for name in NUMBERS.findall(text, begin, end)]
+    named = [name.strip("$ ") for name in words.NUMBERS.findall(text, begin, end)]
     return (
         not any(_names(near, name) for name in named)
-        and DOUBTS.search(text, begin, end) is None
+        and words.DOUBTS.search(text, begin, end) is None
         and bool(unnamed or named or "(" in text[begin : begin + 2])
     )
 
 
 def _denies_another(text: str, begin: int, end: int) -> bool:
     """Returns whether a remark denies a value that is not the answer's and claims no new one."""
-    denied = DENIES_AFTER.fullmatch(text, begin, end)
+    denied = words.DENIES_AFTER.fullmatch(text, begin, end)
     if denied is not None:
         return not _names(text[max(0, begin - _NEAR) : begin], denied["value"])
-    first = WORD.search(text, begin, end)
-    if first is None or not (first[0].lower() in FIRST or first[0] > "\u3040"):
+    first = words.WORD.search(text, begin, end)
+    if first is None or not (first[0].lower() in words.FIRST or first[0] > "\u3040"):
         return False
-    denied = DENIES.match(text, begin, end)
-    reported = None if denied else REPORTS_VALUE.match(text, begin, end)
+    denied = words.DENIES.match(text, begin, end)
+    reported = None if denied else words.REPORTS_VALUE.match(text, begin, end)
     found = denied or reported
-    if found is None or (reported and not CALLED_WRONG.match(text, found.end(), end)):
+    if found is None or (reported and not words.CALLED_WRONG.match(text, found.end(), end)):
         return False
     near = text[max(0, begin - _NEAR) : begin]
-    if all(_names(near, value) for value in NUMBERS.findall(found["value"])) or _names(
+    if all(_names(near, value) for value in words.NUMBERS.findall(found["value"])) or _names(
         _boxes(text, begin), found["value"]
     ):
         return False
-    if CALLED_RIGHT.search(text, found.end(), end):
+    if words.CALLED_RIGHT.search(text, found.end(), end):
         return False
-    for value in NUMBERS.finditer(text, found.end(), end):
-        states = STATES.search(text, found.end(), value.start())
-        if states if not _names(near, value[0]) else not (states and not WORD.search(text, value.end(), end)):
+    for value in words.NUMBERS.finditer(text, found.end(), end):
+        states = words.STATES.search(text, found.end(), value.start())
+        if states if not _names(near, value[0]) else not (states and not words.WORD.search(text, value.end(), end)):
             return False
     return True
 
@@ -248,9 +220,9 @@ def _names(part: str, value: str) -> bool:
 def _checked_from(text: str, begin: int, stop: int) -> int | None:
     """Returns where a check of the answer begins that a text ends with and that finds the answer again, or None."""
     low = max(0, stop - _LONGEST_CHECK)
-    check = CHECKS.search(text, low, begin) if CONFIRMED.fullmatch(text, begin, stop) else None
-    if check is None or OBJECTION.search(text, check.end(), begin):
+    check = words.CHECKS.search(text, low, begin) if words.CONFIRMED.fullmatch(text, begin, stop) else None
+    if check is None or words.OBJECTION.search(text, check.end(), begin):
         return None
-    before, found = NUMBERS.findall(text, low, check.start()), NUMBERS.findall(text, check.end(), begin)
+    before, found = words.NUMBERS.findall(text, low, check.start()), words.NUMBERS.findall(text, check.end(), begin)
     start = _after_stop(text, low, check.start())
     return start if before and found and before[-1] == found[-1] and start > low else None

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from verifiers.extract.asked import Asked
+from verifiers.extract.gates import Gated
 from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.quantities import quantities
 from verifiers.extract.spans import Extraction, Span
-from verifiers.extract.statement_words import ASKED_WITH, ASKS_TIME, AT_FIRST, DENIAL
+from verifiers.extract.statement_words import ASKS_TIME, AT_FIRST
 from verifiers.lazy_pattern import any_case, lazy_pattern
 
 UNSURE = Extraction(None, "unsure")  # the text does not commit to a value
@@ -36,6 +37,18 @@ _ASKED_PLACE = any_case(
     r"|(?<!\w)(?:где|когда|(?:при|для|в) как\w+)|何処|どこ|いつ|のとき|哪里|何时|什么时候|어디|언제"
 )
 _TWO_WORDS = lazy_pattern(r"\b(\w+)\s+(?=(\w+))")
+# A denial and the word that it denies.
+_DENIAL = any_case(
+    r"((?<!\w)(?:not|nicht|keine?|pas|no|non|não|не|niet|inte|nie|không|tidak)(?!\w)(?:\s+(?:l[ao]s?|les?"
+    r"|se|es|sie|ihn|them|it)(?=\s))?|ない|没有?|未|不)\s*([^\W\d_]{1,5})"
+)
+_ASKED_WITH = Gated(
+    r"\b(by|at|to|in|from|for|with|on|after|um|auf|mit|nach|in|de|à|en|avec|dans|con|per|di|com|em|por|na"
+    r"|w|o|z|med|met|op|на|в|за|с)"
+    r"\s+(?:what|which|how|wie|welch\w*|combien|quel\w*|cuánt\w+|qué|quant[oiae]s?|qual[ei]?|che|ile"
+    r"|jak\w+|hoeveel|welk\w*|hur|vilk\w+"
+    r"|сколько|как\w+)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +102,10 @@ class Sentence:
 @functools.lru_cache(maxsize=256)
 def question_words(asked: str) -> Question:
     return Question(
-        frozenset(_denied(found) for found in DENIAL.finditer(asked)),
+        frozenset(_denied(found) for found in _DENIAL.finditer(asked)),
         AT_FIRST.search(asked) is not None,
         ASKS_TIME.search(asked) is not None,
-        frozenset(found[1].lower() for found in ASKED_WITH.finditer(asked)),
+        frozenset(found[1].lower() for found in _ASKED_WITH.finditer(asked)),
         frozenset(found[1].lower()[:5] for found in _WHICH.finditer(asked)),
         frozenset(found[1] for found in _ASKED_NAME.finditer(asked)),
         _ASKED_PLACE.search(asked) is not None,
@@ -108,7 +121,7 @@ def without_asked_denials(text: str, sentence: Span, denials: frozenset[str]) ->
     """Returns the text without denials that the question uses too ("do not like tea" after "how many do not like")."""
     if not denials:
         return text
-    part = DENIAL.sub(
+    part = _DENIAL.sub(
         lambda denial: " " * len(denial[1]) + denial[0][len(denial[1]) :] if _denied(denial) in denials else denial[0],
         text[slice(*sentence)],
     )

@@ -18,6 +18,7 @@ from verifiers.extract.asked_values import (
 from verifiers.extract.clauses import opposed
 from verifiers.extract.closings import OF_CHANCE
 from verifiers.extract.conclusions import altered, concludes
+from verifiers.extract.gates import Gated
 from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.openings import MOST_EXPLAINING
 from verifiers.extract.other_subjects import of_another_subject
@@ -26,17 +27,11 @@ from verifiers.extract.quantities import quantities
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.stated_sentence import ASKED, NO_ANSWER, UNSURE, Sentence
 from verifiers.extract.statement_words import (
-    ANNOUNCES,
     ANOTHER,
-    AT_ANOTHER_TIME,
     BY_DOING,
     DIFFERS,
-    DOES,
     GOT,
-    LABELLED,
     LEFT_OVER,
-    MORE,
-    NONE_LEFT,
     PLAIN_WORD,
     QUOTED,
     SO,
@@ -82,6 +77,44 @@ _NO_NUMBER_AFTER = any_case(
 _BETWEEN_TWO = any_case(
     r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|между) (\d+) (?:and|und|et|y|e|en|och|a|i|и) (\d+)\b"
 )
+# Says that nothing is left over: "9 trays, with none left over".
+_NONE_LEFT = any_case(
+    r",?\s*(?:with|and) (?:none|nothing|no \w+|0) (?:is |are )?(?:left|remain(?:s|ing)|spare|else|more)(?: over)?\b"
+    r"|,?\s*ohne Rest\b|,?\s*sans reste\b"
+    r"|,?\s*(?:sin (?:que sobre nada|resto)|y no sobran? (?:ning[úu]n[oa]?|nada)|e não sobra(?:m)? (?:nenhum\w*"
+    r"|nada))\b"
+    r"|,?\s*(?:senza resto|e non (?:ne )?avanza(?:no)? (?:nessun\w*|niente|nulla)|et il n['’]en reste (?:aucun\w*"
+    r"|plus))\b"
+    r"|,?\s*und (?:es bleibt )?(?:keine[rs]?|nichts) (?:bleibt )?übrig\b"
+)
+_MORE = any_case(
+    r"\b(?:more|less|fewer|extra|mehr|weniger|de plus|de moins|más|menos|a mais|a menos|in più|in meno|больше"
+    r"|меньше|meer|minder"
+    r"|mer|mindre|więcej|mniej)\W*$"
+    # after the value and its unit: "3 grams per litre less than that"
+    r"|\A(?:\s?(?!(?:and|or|which|that|so|but|is|are|was|has|as|und|oder|was|das|ist|et|ou|qui|y|o|que|e|и"
+    r"|что)\b)[^\s,;:(]{1,16}){0,4}?"
+    r"\s(?:more|less|fewer|higher"
+    r"|lower|greater|smaller|longer|shorter|mehr|weniger|höher|niedriger|größer|kleiner|länger|kürzer|de plus|de moins"
+    r"|más|menos|mais|più|meno|больше|меньше|meer|minder|mer|mindre|więcej|mniej)\s(?:than|als|que|do que|di|чем|dan|än"
+    r"|niż|od)(?![^\W\d_])"
+)
+_LABELLED = any_case(r"(?!(?:so|then|thus|hence|therefore|and|is|are|now|finally)\b)\b[A-Za-z]+ $")
+_DOES = any_case(r"\s+(?:is|has|was|had|holds?|contains?|goes|comes|went|came|leaves|starts)\b")
+_ANNOUNCES = any_case(
+    r"^\W*(?:(?:the|our|die|das|la|el|il|a|o|le) )?(?:(?:right|correct|final|richtige|bonne) )?(?:answers?|solutions?"
+    r"|lösung|antwort|solution|réponse|respuesta|solución|resposta|solução|risposta|soluzione)"
+    r" (?:is|are|ist|est|es|é|è)\b"
+)
+# A time beside the present of a question.
+_AT_ANOTHER_TIME = Gated(
+    r"\b(?:yesterday|the day before yesterday|ago|gestern|vorgestern|vor \w+ (?:jahren|tagen|wochen"
+    r"|stunden)|avant-hier"
+    r"|il y a \w+ (?:ans|jours|heures)|ayer|anteayer|hace \w+ (?:años|días|horas)|ontem|anteontem|ieri"
+    r"|\w+ (?:anni|giorni|ore) fa|gisteren"
+    r"|eergisteren|geleden|igår|wczoraj|przedwczoraj|temu|вчера|позавчера|назад|dün|hôm qua|kemarin)\b|昨日"
+    r"|一昨日|昨天|前天|어제|그저께|أمس"
+)
 
 
 def doubt(sentence: Sentence, value: Quantity, clause: Span) -> Extraction | None:
@@ -92,7 +125,7 @@ def doubt(sentence: Sentence, value: Quantity, clause: Span) -> Extraction | Non
     if _is_of_another(sentence, value):
         return UNSURE
     leading = sentence.text[clause[0] : value.span[0]]
-    leading = ANNOUNCES.sub(" ", leading) if sentence.contrasted else leading
+    leading = _ANNOUNCES.sub(" ", leading) if sentence.contrasted else leading
     said = f"{leading} § {sentence.text[value.span[1] : clause[1]]}"
     if opposed(_without_shared(said, sentence.wanted, sentence.prompt), sentence.language):
         return UNSURE if sentence.language != "en" else NO_ANSWER  # English denials are examined elsewhere
@@ -122,7 +155,7 @@ def _is_of_another(sentence: Sentence, value: Quantity) -> bool:
     if wanted.fraction and _said_of_another(text[value.span[1] : span[1]], wanted):
         return True
     start, end = said_of(text, span, value)
-    elsewhere = SOMEBODY.search(text, start, value.span[0]), AT_ANOTHER_TIME.search(text[start:end])
+    elsewhere = SOMEBODY.search(text, start, value.span[0]), _AT_ANOTHER_TIME.search(text[start:end])
     return any(other and other[0].lower() not in prompt.lower() for other in elsewhere)
 
 
@@ -137,9 +170,9 @@ def _altered(sentence: Sentence, value: Quantity, clause: Span) -> Extraction | 
     equated = _EQUATED.search(led)
     if equated and "".join(equated[1].split()) not in "".join(sentence.prompt.split()):
         return NO_ANSWER  # "x + 1 = 5", "|x| = 5"
-    if value.kind == "number" and LABELLED.search(led) and DOES.match(after):
+    if value.kind == "number" and _LABELLED.search(led) and _DOES.match(after):
         return NO_ANSWER  # "Bus 7 has ..."
-    more = None if wanted.difference else MORE.search(after)
+    more = None if wanted.difference else _MORE.search(after)
     if more and more[0].strip(" .").lower() not in wanted.sentence.lower():
         return UNSURE if sentence.prompt else NO_ANSWER
     quoted = QUOTED.search(led) and QUOTED.search(after)
@@ -240,7 +273,7 @@ def _without_shared(said: str, wanted: Asked, prompt: str) -> str:
         said = PLAIN_WORD.sub(lambda word: " " if word[0][:4].lower() in _COUNTED_ANSWERS else word[0], said)
     said = ANOTHER.sub(" §", said)
     if _HOLDS_NONE.search(said):
-        said = NONE_LEFT.sub(" ", said)
+        said = _NONE_LEFT.sub(" ", said)
     return _NO_NUMBER_AFTER.sub(" ", said)
 
 

@@ -23,6 +23,7 @@ from verifiers.extract.clauses import begins_clause, main_clause, objection, opp
 from verifiers.extract.closings import closing_form, closing_list, closing_share
 from verifiers.extract.conclusions import unsure
 from verifiers.extract.contrasts import contrast, explains
+from verifiers.extract.gates import Gated
 from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.last_sentences import closing
 from verifiers.extract.named_values import named_values, values_of_one_name
@@ -44,27 +45,16 @@ from verifiers.extract.stated_sentence import (
 )
 from verifiers.extract.statement_doubts import doubt
 from verifiers.extract.statement_words import (
-    ALSO_POSSIBLE,
     AT_FIRST,
     BY_DOING,
-    CALLED_BAD,
     CONDITION,
-    EXPLAINED,
     FRAMES,
-    INFINITELY_MANY,
-    NAMED,
-    NEARLY,
     NOT,
-    OBJECTS,
     OPPOSED,
     ORNAMENT,
     REPORTS,
-    SAID_TRUE_OR_FALSE,
     SO,
-    STARTS,
     STOP,
-    TRUE_OR_FALSE,
-    TRUTH,
     UNREAL,
     UNSPACED,
     WORD,
@@ -127,6 +117,65 @@ _CONTRASTED = any_case(
     r"|en lugar de|en vez de|y no|em vez de|e não"
     r"|invece di|anziché|e non|in plaats van|en niet|i stället för|och inte|zamiast|a nie|вместо"
     r"|а не))\s(?=[^.;]*\d)"
+)
+# "..., although 8 is also possible": the sentence leaves another answer open.
+_ALSO_POSSIBLE = any_case(
+    r"\b(?:also|equally|just as|auch|ebenso|genauso|aussi|également|también|igualmente|também|anche|ook|också|też"
+    r"|również)\b"
+    r"[^.;]{0,30}?\b(?:possible|right|correct|möglich|denkbar|richtig|juste|posible|correct[oa]|possível|corret[oa]"
+    r"|possibile|giust[oa]|mogelijk|möjlig\w*|możliw\w*)\b|\b(?:possible|right|correct) (?:too|as well)\b"
+    r"|(?<!\w)(?:тоже|также)\s[^.;]{0,30}?(?:возможн|подход|верн)"
+)
+_STARTS = any_case(
+    r"\W*+(?:(?:so|now|next|then|first|firstly|and),? )?(?:first(?:ly)?|next|step|part|problem|question|exercise"
+    r"|example|case|option|choice"
+    r"|to (?:find|know|see|solve|answer|work out|figure out|get)\b|given|find|note|recall|remember|consider"
+    r"|compute|calculate|determine|guess|hint|attempt|draft|zuerst|zunächst|aufgabe|frage|schritt"
+    r"|d['’]abord|question|étape|exercice|primero|problema|pass?o(?=\s*(?:\d+\b|:))|pregunta|ejercicio|primeiro"
+    r"|pergunta"
+    r"|exercício"
+    r"|prima|domanda|esercizio|сначала|задача|вопрос|шаг|ilk önce|soru|bài|câu|soal)\b(?! (?:the )?(?:number|of)\b)"
+    r"|\W*(?:第(?![一二三四五六七八九十\d]+[天年次周月])|首先|先|问题|題|题|まず|問|최초|먼저|문제|أولا|السؤال|पहले"
+    r"|प्रश्न)"
+)
+_CALLED_BAD = any_case(r"\b(?:naive|wrong|incorrect|false|mistaken|flawed|bad)\b")
+# A sentence that objects to what such a word describes.
+_OBJECTS = lazy_pattern(r"[.!?\n]\s+(?:But|However|In fact|Actually|In reality)\b")
+# "So she had 45: a third of these is 15, and 45 - 15 = 30."
+_EXPLAINED = lazy_pattern(r":\s+(?=[^:\n]{0,200}\d\s*=\s*[$€]?\d)")
+# ", which is a little more than four hours": an approximation of the value, often in another unit.
+_NEARLY = Gated(
+    r",\s*(?:soit|that is|i\.e\.|which is|das sind|o sea|es decir|cioè|ossia|ou seja|то есть)\s+"
+    r"(?:just |a (?:little|bit) |slightly |"
+    r"un peu |légèrement |etwas |gut |knapp |rund |poco |un poco |algo |чуть )?(?:about|roughly|over|under"
+    r"|almost|nearly|(?:more|less) than|(?:plus|moins) (?:de|d['’])|environ|presque|mehr als|weniger als|etwa|fast"
+    r"|más de|menos de|casi|più di|meno di|quasi|mais de|quase|больше|меньше|почти|около)\b"
+)
+_NAMED = lazy_pattern(r"\$?\s*([A-Za-z](?:_\{?\w\}?)?)\s*=")
+# A question that asks "true or false?", and the words that answer it.
+_TRUE_OR_FALSE = Gated(
+    r"\b(?:true or (?:is it )?false|(?:wahr|richtig) oder falsch|vrai ou faux|verdadero o falso"
+    r"|verdadeiro ou falso|vero o falso"
+    r"|sant eller falskt|waar of (?:onwaar|niet)|prawda (?:czy|lub|albo) fałsz|doğru mu,? yanlış mı|đúng hay sai"
+    r"|benar atau salah"
+    r"|правда или (?:ложь|неправда)|верно или (?:нет|неверно))|对还是错|正しいか|真か偽|참.{0,4}거짓|صح أم خطأ"
+)
+_SAID_TRUE_OR_FALSE = Gated(
+    r"(?<![^\W\d_])(?:true|false|wahre?|falsch|vraie?|fausse|faux|verdader[oa]|fals[oa]|verdadeir[oa]|vero"
+    r"|vera|sant|falskt?|waar"
+    r"|onwaar|prawd\w+|fałsz\w*|doğru(?:dur)?|yanlış(?:tır)?|đúng|benar|salah|верно|неверно|правда|ложь"
+    r"|ложно|истинно)(?![^\W\d_])"
+)
+_INFINITELY_MANY = Gated(
+    r"\b(?:infinitely many|an infinite number|unendlich viele|une infinité|infinit[oa]s|infinite(?= soluzion)"
+    r"|oneindig veel"
+    r"|oändligt många)\b"
+    r"|бесконечно много|无数(?:个|多)?|无穷多(?:个)?|無数|무수히 많"
+)
+# "So no, it is not prime."
+_TRUTH = any_case(
+    r"\W*+(?:so|therefore|thus|hence|also|daher|donc|así que|por tanto|portanto|quindi|dunque|значит),? "
+    r"(yes|no|ja|nein|oui|non|sí|sim|não|sì|да|нет)(?=[,.!])"
 )
 
 
@@ -208,7 +257,7 @@ def _in_a_form(sentence: Sentence) -> Extraction | None:
             return Extraction((begin, span[1]), "statement", said="0" if counted else "")
     if all_reals(text[concluded : span[1]]) and not opposed(text[concluded : span[1]], language):
         return Extraction((concluded, span[1]), "statement", said="\\mathbb{R}")
-    if TRUE_OR_FALSE.search(prompt[-ASKED:]):
+    if _TRUE_OR_FALSE.search(prompt[-ASKED:]):
         return _said_true(text, span) or NO_ANSWER
     form = closing_form(text, span, wanted.sentence)
     if form is not None:
@@ -251,10 +300,10 @@ def _disowned(sentence: Sentence) -> Extraction | None:
     reported = reported.replace(", want ", ", ") if sentence.language == "nl" else reported  # "because"
     if reports(reported, wanted) or supposes(part):
         return NO_ANSWER
-    if ALSO_POSSIBLE.search(part):
+    if _ALSO_POSSIBLE.search(part):
         return UNSURE
     frame = FRAMES.search(text, sentence.start, begin)
-    if frame is None or (CALLED_BAD.search(frame[0]) and OBJECTS.search(text, frame.end(), begin) and SO.match(part)):
+    if frame is None or (_CALLED_BAD.search(frame[0]) and _OBJECTS.search(text, frame.end(), begin) and SO.match(part)):
         return None
     return UNSURE
 
@@ -265,10 +314,10 @@ def _in_words(sentence: Sentence) -> Extraction | None:
     verb = alternative(text, sentence.span, sentence.wanted.sentence, sentence.language)
     if verb is not None:
         return Extraction(verb, "statement")
-    endless = INFINITELY_MANY.search(text, *sentence.span)
+    endless = _INFINITELY_MANY.search(text, *sentence.span)
     if endless is not None and not NOT.search(part) and not unsure(part):
         return Extraction(endless.span(), "statement")
-    truth = TRUTH.match(text, *sentence.span) if sentence.earlier else None
+    truth = _TRUTH.match(text, *sentence.span) if sentence.earlier else None
     if truth is not None:
         if not prompt or asks_for_truth(prompt):
             return Extraction((truth.start(1), sentence.span[1]), "statement")
@@ -276,7 +325,7 @@ def _in_words(sentence: Sentence) -> Extraction | None:
     name = named(text, sentence.span, prompt, sentence.language)
     if name is not None:
         return Extraction(name, "statement")
-    return NO_ANSWER if STARTS.match(sentence.part) else None
+    return NO_ANSWER if _STARTS.match(sentence.part) else None
 
 
 def _narrowed(sentence: Sentence) -> Extraction | None:
@@ -302,7 +351,7 @@ def _narrowed(sentence: Sentence) -> Extraction | None:
     where = _WHERE.search(text, *sentence.span) if sentence.question.asks_where or sentence.question.names else None
     if where is not None:
         sentence.span = (sentence.span[0], where.start())
-    nearly = NEARLY.search(text, *sentence.span)
+    nearly = _NEARLY.search(text, *sentence.span)
     if nearly:
         sentence.span = (sentence.span[0], nearly.start())
     return None
@@ -344,7 +393,7 @@ def _without_places(sentence: Sentence, values: Sequence[Quantity]) -> Sequence[
         return values
     kept = []
     for value in values:
-        name = NAMED.match(sentence.text, *value.span) if value.kind in ("relation", "formula") else None
+        name = _NAMED.match(sentence.text, *value.span) if value.kind in ("relation", "formula") else None
         begin = max(sentence.span[0], value.span[0] - _LONGEST_LEAD)
         led = sentence.text[begin : value.span[0]]
         if value.kind in ("number", "word") and _AT_NAME.search(sentence.text, begin, value.span[0]):
@@ -359,7 +408,7 @@ def _before_reason(sentence: Sentence) -> Sequence[Quantity]:
     """Returns the values before the reason that the sentence gives, if these and not the later ones are the answer."""
     text, (begin, end) = sentence.text, sentence.span
     reason = reason_of(text, begin + 1, end, sentence.language)
-    reason = reason or (EXPLAINED.search(text, begin, end) if SO.match(sentence.part) else None)
+    reason = reason or (_EXPLAINED.search(text, begin, end) if SO.match(sentence.part) else None)
     if reason is None:
         return ()
     values = quantities(text, begin, reason.start(), sentence.language)
@@ -403,7 +452,7 @@ def _option(text: str, sentence: Span, prompt: str, language: str) -> Span | Non
 
 def _said_true(text: str, sentence: Span) -> Extraction | None:
     """Returns the extraction of the word that ends a sentence and answers "true or false?", or None."""
-    said = list(SAID_TRUE_OR_FALSE.finditer(text, *sentence))
+    said = list(_SAID_TRUE_OR_FALSE.finditer(text, *sentence))
     if len(said) != 1 or text[said[0].end() : sentence[1]].strip(" .!*_。$}"):
         return None
     led = text[sentence[0] : said[0].start()]
@@ -466,7 +515,7 @@ def _with_lists(text: str, values: Sequence[Quantity]) -> list[Quantity]:
 
 def _names_alike(text: str, first: Span, second: Span) -> bool:
     """Returns whether a comma or a conjunction joins two formulas that give values to the same name."""
-    names = [NAMED.match(text, *span) for span in (first, second)]
+    names = [_NAMED.match(text, *span) for span in (first, second)]
     return (
         all(names)
         and len({name[1] for name in names if name}) == 1
