@@ -6,13 +6,14 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from fractions import Fraction
 
 from verifiers.extract.asked import INTERROGATIVES, Asked, says_other, shared_with, stems, topics
 from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.sentences import BEFORE_AND
 from verifiers.extract.spans import Span
+from verifiers.extract.stated_sentence import ASKED, Sentence
 from verifiers.extract.statement_words import BY_DOING, JOINS, LEFT_OVER, SO, SOMEBODY_ELSE, UNSPACED, WORD
 from verifiers.lazy_pattern import any_case, lazy_pattern
 
@@ -65,30 +66,29 @@ _COMPARED = lazy_pattern(
 _ONLY_IS = any_case(r"\s*(?:is|equals|ist|est|es|é|è|jest|är|равно|равен)\s*")
 
 
-def only_one(
-    text: str, sentence: Span, inside: Sequence[Quantity], asked: Sequence[Quantity], before: Sequence[Quantity]
-) -> Quantity | None:
+def only_one(sentence: Sentence) -> Quantity | None:
     """Returns the only value left after given values, operands and circumstances are set aside.
 
     Otherwise returns the last value if it says what is left over or follows from the others, or else None.
     """
+    text, inside = sentence.text, sentence.inside
     free = [quantity for quantity in inside if not quantity.article] or inside
-    free = [quantity for quantity in free if not is_operand(text, quantity.span, sentence)]
-    left = _after_so(text, sentence, free) or _after_premise(text, sentence, free) or free
+    free = [quantity for quantity in free if not is_operand(text, quantity.span, sentence.span)]
+    left = _after_so(sentence, free) or _after_premise(sentence, free) or free
     said = left
-    for aside in _set_aside(text, sentence, left, asked, before):
+    for aside in _set_aside(sentence, left):
         left = [quantity for quantity in left if quantity.key not in aside] or left
         if left and len({quantity.key for quantity in left}) == 1:
             listed = [quantity for quantity in said if quantity.span[0] <= left[-1].span[0]]
             return None if _joined(text, listed) else left[-1]
     last = free[-1] if free and not _joined(text, free) else None
-    if last is None or any(other.value == last.value for other in asked):
+    if last is None or any(other.value == last.value for other in sentence.asked):
         return None
-    led = text[max([sentence[0], *(other.span[1] for other in inside if other.span[1] <= last.span[0])]) : last.span[0]]
+    ends = (other.span[1] for other in inside if other.span[1] <= last.span[0])
+    led = text[max([sentence.span[0], *ends]) : last.span[0]]
     if _BESIDES.search(led.rpartition(", which ")[2]):
         return None
-    known = values_of([*asked, *before, *inside], last)
-    return last if LEFT_OVER.search(led) or _ONLY_IS.fullmatch(led) or follows(last.value, known) else None
+    return last if LEFT_OVER.search(led) or _ONLY_IS.fullmatch(led) or follows_from_others(last, sentence) else None
 
 
 _TOTALLED = any_case(
@@ -98,38 +98,32 @@ _TOTALLED = any_case(
 )
 
 
-def in_all(text: str, sentence: Span, inside: Sequence[Quantity]) -> Quantity | None:
+def in_all(sentence: Sentence) -> Quantity | None:
     """Returns the last value if it ends its sentence as a total ("12 in all") of the values before it, or None."""
-    values = [item for item in inside if not item.article and item.value is not None]
-    if len(values) < 2 or not _TOTALLED.fullmatch(text, values[-1].span[1], sentence[1]):
+    values = [item for item in sentence.inside if not item.article and item.value is not None]
+    if len(values) < 2 or not _TOTALLED.fullmatch(sentence.text, values[-1].span[1], sentence.span[1]):
         return None
     parts = [item.value for item in values[:-1] if item.value is not None and item.value.denominator == 1]
     return values[-1] if sum(parts) == values[-1].value else None
 
 
-def the_wanted(
-    text: str, sentence: Span, inside: Sequence[Quantity], asked: Sequence[Quantity], wanted: Asked
-) -> Quantity | None:
+def the_wanted(sentence: Sentence) -> Quantity | None:
     """Returns the only value of the asked kind, if all others are given or name something else, or else None."""
-    given = {quantity.key for quantity in asked}
-    named = [
-        value for value in inside
-        if not value.article and (value.key not in given or (wanted.fraction and value.kind == "word"))
-        and wanted.is_wanted(text, value)
-        and not is_operand(text, value.span, sentence)
+    text, wanted, given = sentence.text, sentence.wanted, sentence.given
+    said = [
+        value for value in sentence.inside
+        if not value.article and not is_operand(text, value.span, sentence.span)
     ]  # fmt: skip
-    if len({value.key for value in named}) != 1 and not _closes(text, sentence, named, wanted):
+    named = [
+        value for value in said
+        if (value.key not in given or (wanted.fraction and value.kind == "word")) and wanted.is_wanted(text, value)
+    ]  # fmt: skip
+    if len({value.key for value in named}) != 1 and not _closes(sentence, named):
         return None
     found = named[-1]
-    if found.kind == "time" and wanted.clock:
+    if (found.kind == "time" and wanted.clock) or found.kind in ("relation", "formula"):
         return found
-    if found.kind in ("relation", "formula"):
-        return found
-    beside = [
-        value for value in inside
-        if value.key != found.key and (value.key not in given or value.span > found.span)
-        and not value.article and not is_operand(text, value.span, sentence)
-    ]  # fmt: skip
+    beside = [value for value in said if value.key != found.key and (value.key not in given or value.span > found.span)]
     if found.value == len(beside) > 1 and all(value.span > found.span for value in beside):
         return found  # "two solutions, 3 and -3"
     if wanted.percent and found.value is not None:
@@ -139,29 +133,30 @@ def the_wanted(
         beside = [value for value in beside if value.value is None or value.value.denominator > 1]
     if not all(says_other(text, wanted, value) for value in beside):
         return None
-    else_where = SOMEBODY_ELSE.search(text, *said_of(text, sentence, found))
-    return None if else_where and else_where[0].lower() not in wanted.sentence.lower() else found
+    return None if _is_new(SOMEBODY_ELSE.search(text, *said_of(sentence, found)), wanted) else found
 
 
-def _closes(text: str, sentence: Span, named: Sequence[Quantity], wanted: Asked) -> bool:
+def _is_new(found: re.Match[str] | None, wanted: Asked) -> bool:
+    """Returns whether a word was found that the question does not use."""
+    return found is not None and found[0].lower() not in wanted.sentence.lower()
+
+
+def _closes(sentence: Sentence, named: Sequence[Quantity]) -> bool:
     """Returns whether the sentence ends with the last of several times and the other times lead to it."""
+    text = sentence.text
     if len(named) < 2 or named[-1].kind != "time" or _joined(text, named):
         return False
-    led, rest = text[named[-2].span[1] : named[-1].span[0]], text[named[-1].span[1] : sentence[1]]
-    if shared_with(wanted.sentence, text[sentence[0] : named[-2].span[0]]) - shared_with(wanted.sentence, led + rest):
+    led, rest = text[named[-2].span[1] : named[-1].span[0]], text[named[-1].span[1] : sentence.span[1]]
+    before = text[sentence.span[0] : named[-2].span[0]]
+    if shared_with(sentence.wanted.sentence, before) - shared_with(sentence.wanted.sentence, led + rest):
         return False
     return JOINS.search(led) is not None and not _BESIDES.search(led) and not any(char.isdigit() for char in rest)
 
 
-def of_the_asked(
-    text: str, sentence: Span, inside: Sequence[Quantity], asked: Sequence[Quantity], wanted: Asked
-) -> Quantity | None:
+def of_the_asked(sentence: Sentence) -> Quantity | None:
     """Returns, of two values in separate clauses, the one whose clause alone has words of the question, or None."""
-    given = {quantity.key for quantity in asked}
-    said = [
-        (value, said_of(text, sentence, value)) for value in inside
-        if value.key not in given and not value.article and not is_operand(text, value.span, sentence)
-    ]  # fmt: skip
+    text, wanted = sentence.text, sentence.wanted
+    said = [(value, said_of(sentence, value)) for value in _not_given(sentence)]
     said = [pair for pair in said if pair[0].kind == "time"] if wanted.clock else said
     said = list({value.key: (value, span) for value, span in said}.values())
     if len(said) != 2 or said[0][1] == said[1][1] or SO.search(text, said[0][0].span[1], said[1][0].span[0]):
@@ -173,84 +168,68 @@ def of_the_asked(
     enough = wanted.clock or len(shared[most]) > 1 or shared[most] == words or UNSPACED.search(clause)
     if shared[1 - most] or not shared[most] or not enough:
         return None
-    elsewhere = SOMEBODY_ELSE.search(clause)
-    return None if elsewhere and elsewhere[0].lower() not in wanted.sentence.lower() else said[most][0]
+    return None if _is_new(SOMEBODY_ELSE.search(clause), wanted) else said[most][0]
 
 
-def only_new(
-    text: str,
-    sentence: Span,
-    inside: Sequence[Quantity],
-    asked: Sequence[Quantity],
-    before: Sequence[Quantity],
-    wanted: Asked,
-) -> Quantity | None:
+def only_new(sentence: Sentence) -> Quantity | None:
     """Returns the only new value that suits the question; of several, the last one if it follows from other numbers."""
-    new = new_values(text, sentence, inside, asked, wanted)
-    if not new or _joined(text, new):
+    new = new_values(sentence)
+    if not new or _joined(sentence.text, new):
         return None
     last = new[-1]
     if len({value.key for value in new}) == 1:
         return last
-    if outdone(text, sentence, new, wanted):
+    if outdone(sentence, new) or _BESIDES.search(sentence.text[new[-2].span[1] : last.span[0]]):
         return None
-    led = text[new[-2].span[1] : last.span[0]]
-    return (
-        last if not _BESIDES.search(led) and follows(last.value, values_of([*asked, *before, *inside], last)) else None
-    )
+    return last if follows_from_others(last, sentence) else None
 
 
-def new_values(
-    text: str, sentence: Span, inside: Sequence[Quantity], asked: Sequence[Quantity], wanted: Asked
-) -> list[Quantity]:
-    """Returns the values of a sentence that are not given in the question, not operands and not of another kind."""
-    given = {quantity.key for quantity in asked}
+def _not_given(sentence: Sentence) -> list[Quantity]:
+    """Returns the values of a sentence that the question does not give and that are no operands."""
     return [
-        value for value in inside
-        if value.key not in given and not value.article and not is_operand(text, value.span, sentence)
-        and not says_other(text, wanted, value)
+        value for value in sentence.inside
+        if value.key not in sentence.given and not value.article
+        and not is_operand(sentence.text, value.span, sentence.span)
     ]  # fmt: skip
 
 
-def outdone(text: str, sentence: Span, new: Sequence[Quantity], wanted: Asked) -> bool:
+def new_values(sentence: Sentence) -> list[Quantity]:
+    """Returns the values of a sentence that are not given in the question, not operands and not of another kind."""
+    return [value for value in _not_given(sentence) if not says_other(sentence.text, sentence.wanted, value)]
+
+
+def outdone(sentence: Sentence, new: Sequence[Quantity]) -> bool:
     """Returns whether an earlier value's clause shares more words with the question than the last value's clause."""
-    shared = [shared_with(wanted.sentence, text[slice(*said_of(text, sentence, value))]) for value in new]
-    return any(len(words) > len(shared[-1]) for words in shared[:-1])
+    clauses = (sentence.text[slice(*said_of(sentence, value))] for value in new)
+    *shared, last = (len(shared_with(sentence.wanted.sentence, clause)) for clause in clauses)
+    return any(words > last for words in shared)
 
 
-def another_is_asked(
-    text: str,
-    sentence: Span,
-    value: Quantity,
-    inside: Sequence[Quantity],
-    asked: Sequence[Quantity],
-    prompt: str,
-    wanted: Asked,
-) -> bool:
+def another_is_asked(sentence: Sentence, value: Quantity) -> bool:
     """Returns whether another value of the sentence suits the question better than `value`.
 
     The clause of a later value shares more words with the question ("There are 12 cows and 8 chickens."), or the clause
     of another new value names the asked thing while the clause of `value` names another thing of the problem.
     """
+    text, wanted = sentence.text, sentence.wanted
     question = stems(wanted.sentence)
-    own = said_of(text, sentence, value)
+    own = said_of(sentence, value)
     own_part = text[slice(*own)]
     own_words = question & stems(own_part)
     own_shared = shared_with(wanted.sentence, own_part)
-    rest = prompt.replace(wanted.sentence, " ")
+    rest = sentence.prompt[-ASKED:].replace(wanted.sentence, " ")
     names_another = bool(shared_with(rest, own_part) - own_shared - shared_with(rest, wanted.sentence))
-    new = new_values(text, sentence, inside, asked, wanted) if names_another else []
-    known = [item.value for item in (*asked, *inside) if item.value is not None]
-    for other in inside:
-        said = said_of(text, sentence, other)
+    new = new_values(sentence) if names_another else []
+    known = [item.value for item in (*sentence.asked, *sentence.inside) if item.value is not None]
+    for other in sentence.inside:
+        said = said_of(sentence, other)
         if other.article or other.key == value.key or said == own:
             continue
         part = text[slice(*said)]
         words = question & stems(part)
         if other.span[0] > value.span[1] and len(words) > len(own_words):
             return True
-        given = any(item.key == other.key for item in asked)
-        if words > own_words and not given and _BOTH.fullmatch(text, other.span[1], own[0]):
+        if words > own_words and other.key not in sentence.given and _BOTH.fullmatch(text, other.span[1], own[0]):
             return True  # "The larger number is 7 and the smaller number is 13."
         if not own_words and words & _next_word(text, other) and _next_word(text, value):
             return True
@@ -267,12 +246,13 @@ def another_is_asked(
 _BOTH = any_case(r"[$*]?,?\s(?:and|und|et|y|e|и|і|en|och|i|og|és|și|ve|dan|και)\s")
 
 
-def counts_another(text: str, sentence: Span, value: Quantity, prompt: str, wanted: Asked) -> bool:
+def counts_another(sentence: Sentence, value: Quantity) -> bool:
     """Returns whether a value counts a thing of the problem that is not asked for ("12 boys" if girls are counted)."""
+    text, prompt, wanted = sentence.text, sentence.prompt, sentence.wanted
     named = WORD.match(text, value.span[1] + 1) if text.startswith(" ", value.span[1]) else None
     if named is None or len(named[0]) < 4 or not wanted.things or not says_other(text, wanted, value):
         return False
-    stem, part = named[0][:4].lower(), text[slice(*sentence)].lower()
+    stem, part = named[0][:4].lower(), text[slice(*sentence.span)].lower()
     known = {word[:4].lower() for word in WORD.findall(prompt.replace(wanted.sentence, " "))}
     both = stem in known and not wanted.things.isdisjoint(known)
     if not both or not any(_beside(prompt.lower(), stem, thing) for thing in wanted.things):
@@ -289,14 +269,15 @@ def _beside(text: str, first: str, second: str) -> bool:
     return any(len(WORD.findall(gap)) < 5 and _COMPARED.search(gap) for gap in gaps)
 
 
-def said_of(text: str, sentence: Span, quantity: Quantity) -> Span:
+def said_of(sentence: Sentence, quantity: Quantity) -> Span:
     """Returns the span, between commas and conjunctions, of the part of a sentence that contains a quantity."""
-    low, high = sentence
-    for start, end in _joints(text[slice(*sentence)]):
-        if sentence[0] + end <= quantity.span[0]:
-            low = sentence[0] + end
-        elif sentence[0] + start >= quantity.span[1]:
-            return low, sentence[0] + start
+    low, high = sentence.span
+    begin = low
+    for start, end in _joints(sentence.text[begin:high]):
+        if begin + end <= quantity.span[0]:
+            low = begin + end
+        elif begin + start >= quantity.span[1]:
+            return low, begin + start
     return low, high
 
 
@@ -311,19 +292,18 @@ def _next_word(text: str, quantity: Quantity) -> set[str]:
     return stems(match[0]) if match else set()
 
 
-def _set_aside(
-    text: str, sentence: Span, values: Sequence[Quantity], asked: Sequence[Quantity], before: Sequence[Quantity]
-) -> Iterator[set[object]]:
+def _set_aside(sentence: Sentence, values: Sequence[Quantity]) -> Iterator[Set[object]]:
     """Yields the sets of values to set aside in turn until one value is left. The last set is the slowest to find."""
     yield set()
-    yield {quantity.key for quantity in values if _is_adjunct(text, sentence, quantity.span)}
-    yield {quantity.key for quantity in asked}
-    yield _given(text, asked, before)
+    yield {quantity.key for quantity in values if _is_adjunct(sentence, quantity.span)}
+    yield sentence.given
+    yield _known_before(sentence)
 
 
-def values_of(quantities: Sequence[Quantity], beside: Quantity) -> list[Fraction]:
-    """Returns the numeric values of all quantities whose value differs from that of `beside`."""
-    return [other.value for other in quantities if other.value is not None and other.value != beside.value]
+def follows_from_others(value: Quantity, sentence: Sentence) -> bool:
+    """Returns whether a value follows from the other values of the question, the text before and the sentence."""
+    beside = (*sentence.asked, *sentence.before, *sentence.inside)
+    return follows(value.value, [item.value for item in beside if item.value is not None and item.value != value.value])
 
 
 def _joined(text: str, values: Sequence[Quantity]) -> bool:
@@ -331,28 +311,28 @@ def _joined(text: str, values: Sequence[Quantity]) -> bool:
     return len(values) > 1 and BEFORE_AND.fullmatch(text, values[-2].span[1], values[-1].span[0]) is not None
 
 
-def _given(text: str, asked: Sequence[Quantity], before: Sequence[Quantity]) -> set[object]:
+def _known_before(sentence: Sentence) -> set[object]:
     """Returns the values that the text before a sentence takes as known, which are those that it does not calculate."""
-    known = [quantity.value for quantity in asked if quantity.value is not None and not quantity.article]
+    known = [quantity.value for quantity in sentence.asked if quantity.value is not None and not quantity.article]
     calculated = set()
-    others: set[object] = {quantity.key for quantity in (*asked, *before) if quantity.value is None}
-    for quantity in before:
+    others = {quantity.key for quantity in (*sentence.asked, *sentence.before) if quantity.value is None}
+    for quantity in sentence.before:
         if quantity.value is None or quantity.article or quantity.value in known:
             continue
-        if text[: quantity.span[0]].endswith(("=", "= ")) or follows(quantity.value, known):
+        if sentence.text[: quantity.span[0]].endswith(("=", "= ")) or follows(quantity.value, known):
             calculated.add(quantity.value)
         known.append(quantity.value)
     return {*known, *others} - calculated
 
 
-def _after_so(text: str, sentence: Span, free: Sequence[Quantity]) -> list[Quantity]:
-    ends = [match.end() for match in SO.finditer(text, *sentence)]
+def _after_so(sentence: Sentence, free: Sequence[Quantity]) -> list[Quantity]:
+    ends = [match.end() for match in SO.finditer(sentence.text, *sentence.span)]
     return next((later for end in reversed(ends) if (later := [item for item in free if item.span[0] >= end])), [])
 
 
-def _after_premise(text: str, sentence: Span, free: Sequence[Quantity]) -> list[Quantity]:
+def _after_premise(sentence: Sentence, free: Sequence[Quantity]) -> list[Quantity]:
     """Returns the values after an opening premise ("Since two of them add to 115, the third is 65.")."""
-    premise = BY_DOING.match(text, *sentence)
+    premise = BY_DOING.match(sentence.text, *sentence.span)
     return [item for item in free if premise and item.span[0] >= premise.end()]
 
 
@@ -367,9 +347,9 @@ def is_operand(text: str, span: Span, sentence: Span) -> bool:
     return operates is not None and ("=" in after[:8] or any(char.isalpha() for char in operates[0]))
 
 
-def _is_adjunct(text: str, sentence: Span, span: Span) -> bool:
+def _is_adjunct(sentence: Sentence, span: Span) -> bool:
     """Returns whether the value follows a preposition that opens the sentence: "In three days Luca reads 15 pages"."""
-    match = _ADJUNCT.match(text, sentence[0], span[0])
+    match = _ADJUNCT.match(sentence.text, sentence.span[0], span[0])
     return match is not None and match.end() == span[0]
 
 

@@ -87,8 +87,11 @@ class Sentence:
     premised: bool = False  # the clause that answers follows from another clause
     reasoned: bool = False  # a reason follows the clause that answers
 
+    given: frozenset[object] = frozenset()  # the keys of the values of the question
+
     def __post_init__(self) -> None:
         self.whole = self.span
+        self.given = frozenset(quantity.key for quantity in self.asked)
 
     @property
     def part(self) -> str:

@@ -9,11 +9,10 @@ from verifiers.extract.asked_values import (
     OPERATION,
     another_is_asked,
     counts_another,
-    follows,
+    follows_from_others,
     is_a_step,
     is_operand,
     said_of,
-    values_of,
 )
 from verifiers.extract.clauses import opposed
 from verifiers.extract.closings import OF_CHANCE
@@ -137,11 +136,10 @@ def _is_of_another(sentence: Sentence, value: Quantity) -> bool:
     text, span, prompt, wanted = sentence.text, sentence.span, sentence.prompt, sentence.wanted
     if not prompt:
         return False
-    if another_is_asked(text, span, value, sentence.inside, sentence.asked, prompt[-ASKED:], wanted):
+    if another_is_asked(sentence, value) or counts_another(sentence, value):
         return True
-    if counts_another(text, span, value, prompt, wanted):
-        return True
-    own = text[slice(*said_of(text, span, value))]
+    start, end = said_of(sentence, value)
+    own = text[start:end]
     several = _SEVERAL.search(own)
     if several and several[1].lower() not in prompt.lower() and not shared_with(wanted.sentence, own):
         return True
@@ -154,8 +152,7 @@ def _is_of_another(sentence: Sentence, value: Quantity) -> bool:
         return True
     if wanted.fraction and _said_of_another(text[value.span[1] : span[1]], wanted):
         return True
-    start, end = said_of(text, span, value)
-    elsewhere = SOMEBODY.search(text, start, value.span[0]), _AT_ANOTHER_TIME.search(text[start:end])
+    elsewhere = SOMEBODY.search(text, start, value.span[0]), _AT_ANOTHER_TIME.search(own)
     return any(other and other[0].lower() not in prompt.lower() for other in elsewhere)
 
 
@@ -198,7 +195,7 @@ def _unconcluded(sentence: Sentence, value: Quantity, clause: Span) -> Extractio
     """Returns `NO_ANSWER` if the sentence only repeats a value, or nothing shows that it concludes, or else None."""
     text, part, wanted = sentence.text, sentence.part, sentence.wanted
     led, after = text[clause[0] : value.span[0]], text[value.span[1] : sentence.span[1]]
-    given = value.key in {quantity.key for quantity in sentence.asked}
+    given = value.key in sentence.given
     if given and _SAME_AS.match(after):
         return NO_ANSWER  # "2.4 metres is the same as 24 centimetres."
     if given and not (
@@ -229,7 +226,7 @@ def _concludes(sentence: Sentence, value: Quantity) -> bool:
     timed = value.kind in ("time", "duration")
     if not timed and "text" not in value.said and sentence.wanted.is_wanted(text, value):
         return True
-    if follows(value.value, values_of([*sentence.asked, *sentence.before, *sentence.inside], value)):
+    if follows_from_others(value, sentence):
         return True
     if text[: value.span[0]].endswith("**") and after.startswith("**"):
         return True
@@ -314,7 +311,6 @@ def _answered_before(sentence: Sentence, earlier: list[Span], value: Quantity) -
     """
     text, language, wanted = sentence.text, sentence.language, sentence.wanted
     own = shared_with(wanted.sentence, sentence.part)
-    given = {quantity.key for quantity in sentence.asked}
     known = [quantity.value for quantity in (*sentence.asked, *sentence.before) if quantity.value is not None]
     is_other, is_wanted = says_other(text, wanted, value), wanted.is_wanted(text, value)
     for span in earlier[-MOST_EXPLAINING:]:
@@ -326,7 +322,7 @@ def _answered_before(sentence: Sentence, earlier: list[Span], value: Quantity) -
             continue
         new = [
             quantity for quantity in quantities(text, *span, language)
-            if not quantity.article and quantity.key not in given and not is_operand(text, quantity.span, span)
+            if not quantity.article and quantity.key not in sentence.given and not is_operand(text, quantity.span, span)
             and (is_other or not says_other(text, wanted, quantity))
         ]  # fmt: skip
         if len({quantity.key for quantity in new}) != 1 or new[0].key == value.key or new[0].kind in _MATHS:
@@ -343,8 +339,7 @@ def _answered_before(sentence: Sentence, earlier: list[Span], value: Quantity) -
 def _speaks_of(part: str, asked: str) -> bool:
     """Returns whether a sentence shares a word such as "ends" or 结束 with a question that asks when."""
     if UNSPACED.search(part):
-        pairs = {part[at : at + 2] for at in range(len(part) - 1)}
-        return len([pair for pair in pairs if UNSPACED.match(pair) and pair in asked]) > 1
+        return _shares_pairs(part, asked, 2)
     words = [{word.lower()[:3] for word in WORD.findall(text) if len(word) > 2} for text in (part, asked)]
     return bool((words[0] & words[1]) - OF_TIME)
 
@@ -352,7 +347,11 @@ def _speaks_of(part: str, asked: str) -> bool:
 def _shares(part: str, prompt: str) -> bool:
     """Returns whether a sentence and the question share a content word, or three pairs of characters if unspaced."""
     if UNSPACED.search(part):
-        pairs = {part[at : at + 2] for at in range(len(part) - 1)}
-        return len([pair for pair in pairs if UNSPACED.match(pair) and pair in prompt]) > 2
-    asked = {word[:5].lower() for word in WORD.findall(prompt[-2000:]) if len(word) > 3}
-    return len({word[:5].lower() for word in WORD.findall(part) if len(word) > 3} & asked) > 0
+        return _shares_pairs(part, prompt, 3)
+    words = [{word[:5].lower() for word in WORD.findall(text) if len(word) > 3} for text in (part, prompt[-2000:])]
+    return not words[0].isdisjoint(words[1])
+
+
+def _shares_pairs(part: str, prompt: str, least: int) -> bool:
+    pairs = {part[at : at + 2] for at in range(len(part) - 1)}
+    return sum(pair in prompt for pair in pairs if UNSPACED.match(pair)) >= least

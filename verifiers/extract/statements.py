@@ -420,22 +420,16 @@ def _before_reason(sentence: Sentence) -> Sequence[Quantity]:
 
 def _in_numbers(sentence: Sentence) -> Extraction | None:
     """Returns the value that the question asks for, if nothing speaks against it."""
-    text, span, inside, asked = sentence.text, sentence.span, sentence.inside, sentence.asked
-    before, wanted = sentence.before, sentence.wanted
-    value = (
-        in_all(text, span, inside)
-        or the_wanted(text, span, inside, asked, wanted)
-        or of_the_asked(text, span, inside, asked, wanted)
-        or only_one(text, span, inside, asked, before)
-        or only_new(text, span, inside, asked, before, wanted)
-    )
+    rules = (in_all, the_wanted, of_the_asked, only_one, only_new)
+    value = next((found for rule in rules if (found := rule(sentence)) is not None), None)
     if value is None:
-        others = new_values(text, span, inside, asked, wanted) if sentence.prompt else []
-        return UNSURE if others and outdone(text, span, others, wanted) else None
+        others = new_values(sentence) if sentence.prompt else []
+        return UNSURE if others and outdone(sentence, others) else None
     if value.key in sentence.denied:
         return None
-    doubted = doubt(sentence, value, _clause(text, span, value.span, sentence.language))
-    return doubted or Extraction(value.span, "statement", said=in_units_of(wanted.sentence, text, value))
+    doubted = doubt(sentence, value, _clause(sentence.text, sentence.span, value.span, sentence.language))
+    said = in_units_of(sentence.wanted.sentence, sentence.text, value)
+    return doubted or Extraction(value.span, "statement", said=said)
 
 
 def _option(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
