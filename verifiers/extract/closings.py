@@ -1,13 +1,22 @@
-"""Finds values of a form that a question asks for and that end a sentence: shares, lists, ratios, points, bounds."""
+"""Finds values of a form that a question asks for and that end a sentence.
+
+Such are shares, lists, ratios, points, bounds and the values of names: "So a equals -4, and b equals 1." for (a, b).
+"""
 
 from __future__ import annotations
 
+import functools
+import re
+from collections.abc import Sequence
 from fractions import Fraction
 
-from verifiers.extract.bounds_in_words import bound_in_words
+from verifiers.extract.asked import NOTHING
+from verifiers.extract.clauses import opposed, reports, supposes
 from verifiers.extract.gates import Gated
-from verifiers.extract.quantities import quantities
+from verifiers.extract.quantities import in_digits, quantities
 from verifiers.extract.spans import Extraction, Span
+from verifiers.extract.statement_words import UNREAL
+from verifiers.extract.turns import CORRECTION
 from verifiers.lazy_pattern import any_case, lazy_pattern
 
 OF_CHANCE = Gated(
@@ -231,3 +240,155 @@ def closing_assignments(text: str, start: int, end: int) -> Span | None:
         return None
     low = start + sum(len(line) + 1 for line in lines[:first])
     return low, low + len("\n".join(lines[first:]))
+
+
+_ASKS_BOUND = any_case(
+    r"[<>≤≥]|\\(?:l|g)(?:e|eq|t)(?![a-z])|\bfor (?:which|what) (?:real )?(?:\$?[a-z]\$?|values?|numbers?)\b"
+    r"|\b(?:domain|range|domaine|dom[ií]nio|definitions\w+|wertebereich|ensemble de"
+    r" définition|dziedzin\w+|zbiór wartości)\b|область (?:определения|значений|визначення|значень)|定义域|值域"
+    r"|定義域|정의역|치역"
+)
+_SIGNED = r"\$?(?P<{}>[-−]?\d{{1,9}}(?:[./]\d{{1,9}})?)\$?"
+_IN = r"(?:included|inclusive|incluses|eingeschlossen|incluidos|incluídos|inclusi|compresi)"
+_OUT = r"(?:excluded|not included|exclusive|exclues|non comprises|ausgeschlossen|excluidos|excluídos|esclusi)"
+_WITHIN = any_case(  # "all real numbers between -2 and 3, endpoints included"
+    rf"\b(?:between|from|zwischen|von|entre|de|tra|fra|da|tussen|między)\s{_SIGNED.format('low')}"
+    rf"\s(?:and|to|und|bis|et|à|y|a|e|en|tot|i)\s{_SIGNED.format('high')},?"
+    r"\s(?:\(?(?:both )?(?:ends?|end ?points?|bounds?|bornes|grenzen|extremos|estremi)\s(?:are |sont |están |sono )?"
+    rf"(?:{_IN}|(?P<open>{_OUT}))|inclusive|(?P<exclusive>exclusive)"
+    rf"|(?:where|with) [-−]?[\d./]+ (?:is )?(?:{_IN}|(?P<low_out>{_OUT})) and [-−]?[\d./]+ (?:is )?(?:{_IN}"
+    rf"|(?P<high_out>{_OUT})))"
+    r"[\s.)!*]*$"
+)
+_COMPARED = (
+    r"(?:(?P<least>at least|not (?:less|smaller) than|no (?:less|smaller) than|mindestens|au moins|al menos|pelo menos"
+    r"|не менш\w* (?:за|від)|не меньше)|(?P<most>at most|no(?:t)? (?:more|greater|larger) than|höchstens|au plus"
+    r"|como máximo"
+    r"|no máximo|не більш\w* (?:за|від)|не больше)"
+    r"|(?P<greater>greater|larger|bigger|größer|supérieure?s?|plus grande?s?|mayor(?:es)?|maior(?:es)?|maggiori?"
+    r"|больше|groter|större|większ\w+)"
+    r"|(?P<less>less|smaller|kleiner|inférieure?s?|plus petite?s?|menor(?:es)?|minori?|меньше|kleiner|mindre"
+    r"|mniejsz\w+))"
+    r"(?:\s(?:than|als|à|que|do que|di|a|чем|dan|än|niż|od))?(?:\s(?P<equal>or equal to|than or equal to|oder gleich"
+    r"|ou égaux? à"
+    r"|ou égales? à|o igual(?:es)? (?:a|que)"
+    r"|ou igua(?:l|is) a|o ugual[ei] a|или равн\w+))?(?:\s(?:than|als|à|que|do que|di|a|чем|dan|än|niż|od))?"
+)
+_NAMED = any_case(  # "x is greater than 4"
+    r"(?<![\w'’^])(?P<name>[a-z])\$?\s(?:(?:is|be|ist|est|es|é|è|sia|must|muss|doit|debe|deve|has|to|être|ser|essere"
+    r"|strictly|echt|strictement|estrictamente|estritamente|strettamente|должно|должен|быть|строго)\s){0,3}"
+    rf"{_COMPARED}\s{_SIGNED.format('value')}(?:\s(?:ist|sein|sind))?[\s$.!*]*$"
+)
+_ANY_NUMBER = any_case(  # "any real number that is at least 4 works"
+    r"(?<![^\W\d_])(?:any|every|all|each|jede|alle|alla|tout|tous les|todos?|todos los|todos os|tutti i|усі"
+    r"|все)\s[^.;\d]{0,44}?"
+    rf"(?<![^\W\d_]){_COMPARED}\s{_SIGNED.format('value')}(?![\w./]*\d)[^\d]{{0,60}}$"
+)
+_EITHER = lazy_pattern(  # "x < -1 or x > 4"
+    rf"(?<![\w'’^+*/-])(?P<name>[a-z])\s?(?P<below>[<≤])\s?{_SIGNED.format('low')}\s(?:or|oder|ou|o|или|lub|of|eller)\s"
+    rf"(?P=name)\s?(?P<above>[>≥])\s?{_SIGNED.format('high')}[\s$.!*]*$"
+)
+_EAST = lazy_pattern(
+    r"(?<![\w'’^])\$?(?P<name>[a-z])\$?\s?(?:必须|应)?(?:(?P<least>不小于|不低于)|(?P<most>不大于|不超过)"
+    r"|(?P<greater>[大高]于)|(?P<less>[小低]于))(?P<equal>等于|或等于)?\s?"
+    rf"{_SIGNED.format('value')}[\s$。.!*]*$"
+)
+
+
+def bound_in_words(text: str, sentence: Span, asked: str) -> tuple[int, Extraction] | None:
+    """Returns the bounds with which a sentence answers an inequality, and where their phrase begins, or None."""
+    if not _ASKS_BOUND.search(asked):
+        return None
+    within = _WITHIN.search(text, *sentence)
+    if within is not None:
+        outside = within["open"] or within["exclusive"]
+        brackets = "(" if outside or within["low_out"] else "[", ")" if outside or within["high_out"] else "]"
+        said = f"{brackets[0]}{within['low']}, {within['high']}{brackets[1]}"
+        return within.start(), Extraction((within.start("low"), within.end("high")), "statement", said=said)
+    either = _EITHER.search(text, *sentence)
+    if either is not None:
+        said = (
+            f"{either['name']} {either['below']} {either['low']} or {either['name']} {either['above']} {either['high']}"
+        )
+        return either.start(), Extraction((either.start(), either.end("high")), "statement", said=said)
+    found = _NAMED.search(text, *sentence) or _EAST.search(text, *sentence) or _ANY_NUMBER.search(text, *sentence)
+    if found is None:
+        return None
+    sign = ">" if found["greater"] or found["least"] else "<"
+    sign += "=" if found["equal"] or found["least"] or found["most"] else ""
+    said = f"{found.groupdict().get('name') or 'x'} {sign} {found['value']}"
+    return found.start(), Extraction(found.span("value"), "statement", said=said)
+
+
+_NAMES = lazy_pattern(r"\(\s*([a-z])\s*,\s*([a-z])(?:\s*,\s*([a-z]))?\s*\)")
+_MOST_BEFORE = 4  # sentences in which the values stand
+_VALUE = r"(?P<value>(?:(?P<minus>minus|negative|moins|menos|meno|минус)\s{1,12}|[-−])?\s{0,8}\d{1,9}(?:[./]\d{1,9})?)"
+
+
+def named_values(text: str, sentences: Sequence[Span], asked: str, language: str) -> Extraction | None:
+    """Returns the values of the names in the question's "(x, y)" as "(4, 3)", or None unless each has exactly one.
+
+    The last sentence must give one of them; the others may stand in the sentences directly before it.
+    """
+    wanted = list(_NAMES.finditer(asked))
+    if not wanted:
+        return None
+    names = [name for name in wanted[-1].groups() if name]
+    near = sentences[-_MOST_BEFORE:]
+    text = in_digits(text, near[0][0], near[-1][1], language)
+    values: dict[str, str] = {}
+    low, high = near[-1][1], near[-1][0]
+    for span in near:
+        part = text[slice(*span)]
+        found = [match for name in names for match in _given(name).finditer(text, *span)]
+        if not found:
+            continue
+        if opposed(part, language) or reports(part, NOTHING) or supposes(part) or UNREAL.search(part):
+            return None
+        if CORRECTION.search(part):
+            values.clear()
+        for match in found:
+            said = ("-" if match["minus"] else "") + match["value"].split()[-1].replace("−", "-").replace(" ", "")
+            if values.setdefault(match["name"], said) != said:
+                return None
+            low, high = min(low, match.start()), max(high, match.end())
+    if set(values) != set(names) or high <= near[-1][0]:
+        return None
+    return Extraction((low, high), "statement", said=f"({', '.join(values[name] for name in names)})")
+
+
+_SOME = r"[-−]?\s?(?:\d{1,9}(?:[.,/]\d{1,9})?|\d{0,4}√\d{1,6}|\d{0,4}π(?:/\d{1,4})?)"
+_JOINT = (
+    r"(?:,\s|,?\s?(?<!\w)(?:or|oder|ou|o|и|или|lub|albo|of|eller|veya|vagy|sau|nebo|and|und|et|y|e|i|en|och|ve|또는|그리고"
+    r"|或|或者|または|和|と)(?![A-Za-z])\s?)"
+)
+_SAME_NAME = lazy_pattern(
+    rf"(?<![\w'’])(?P<all>(?P<name>[a-z])\s?=\s?{_SOME}(?:{_JOINT}(?P=name)\s?=\s?{_SOME}){{1,5}})"
+    r"(?:\s?(?:입니다|이다|です))?[.。\s*]*$"
+)
+_AFTER_EQUALS = lazy_pattern(rf"=\s?({_SOME})")
+
+
+def values_of_one_name(text: str, span: Span, language: str) -> Extraction | None:
+    """Returns the values of "x = 0,5 lub x = −3", with which a sentence ends, as a list, or None."""
+    found = _SAME_NAME.search(text, *span)
+    led = text[span[0] : found.start()] if found else ""
+    if found is None or opposed(led, language) or reports(led, NOTHING) or supposes(led) or UNREAL.search(led):
+        return None
+    values = (value.replace("−", "-").replace(",", ".").replace(" ", "") for value in _AFTER_EQUALS.findall(found[0]))
+    said = ", ".join(f"{found['name']} = {value}" for value in values)
+    return Extraction(found.span("all"), "statement", said=said)
+
+
+@functools.lru_cache(maxsize=64)
+def _given(name: str) -> re.Pattern[str]:
+    """Returns the pattern of "x = 4" and "x equals 4", where x is not a part of an expression."""
+    return re.compile(
+        rf"(?<![\w'’^\\/*·+−-])(?<![-+−*/·=] )(?P<name>{name})\$?\s?(?:=|(?:must be|has to be|is equal to|equals|is"
+        r"|ist gleich|ist|est égale? à|vaut|est|es igual a|vale|es|é igual a|é|è uguale a|è|is gelijk aan"
+        r"|är lika med|är"
+        r"|równa się|wynosi|равен|равна|равно|равняется)(?!\w)|等于"
+        r"|等於|[는은は])"
+        rf"\s{{0,8}}\$?{_VALUE}\$?(?![A-Za-z0-9_(^]|[.,/]\d|\s?[-+−*/·=×÷])",
+        re.IGNORECASE if name.isupper() else 0,
+    )

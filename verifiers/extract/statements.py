@@ -20,13 +20,12 @@ from verifiers.extract.asked_values import in_all, new_values, of_the_asked, onl
 from verifiers.extract.claims import alternative, named
 from verifiers.extract.clause_judge import CONDITIONAL
 from verifiers.extract.clauses import begins_clause, main_clause, objection, opposed, reason_of, reports, supposes
-from verifiers.extract.closings import closing_form, closing_list, closing_share
+from verifiers.extract.closings import closing_form, closing_list, closing_share, named_values, values_of_one_name
 from verifiers.extract.conclusions import unsure
 from verifiers.extract.contrasts import contrast, explains
 from verifiers.extract.gates import Gated
 from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.last_sentences import closing
-from verifiers.extract.named_values import named_values, values_of_one_name
 from verifiers.extract.openings import answered_first
 from verifiers.extract.operands import result_of
 from verifiers.extract.quantities import quantities
