@@ -51,8 +51,7 @@ _SENTENCE = lazy_pattern(rf"({VALUE})\.\s+(?=[^\W\d])")
 _HEADING = any_case(  # "#### Step 4", with text below it
     r"[*_\s]*(?:step|part|case|(?:the )?(?:final )?(?:answer|result|solution)|conclusion|verification|check|explanation"
     r"|summary|schritt|fall|antwort|lösung|ergebnis|étape|réponse|conclusion|paso|respuesta|etapa|resposta|passo"
-    r"|risposta"
-    r"|шаг|ответ|步骤|答案)(?:\s\d{1,2})?[*_\s:：]*"
+    r"|risposta|шаг|ответ|步骤|答案)(?:\s\d{1,2})?[*_\s:：]*"
 )
 # A short sentence that states a value: "He pays £12.", "15 litres fill 3 cans."
 _SAYS = lazy_pattern(

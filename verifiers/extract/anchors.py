@@ -23,20 +23,18 @@ _GAP = r"[^\n:.=\d?!]{0,24}?"  # "final", "correcta", "finale à la question"
 _TABLE: dict[str, tuple[str, str]] = {
     "en": (
         "answer|result|solution|option|choice|ans:|ans =|ans=",
-        r"(?:\b(?:answers?|results?|solutions?|(?:option|choice)(?=\s+is))\b[*_`]*(?:,\s*(?:then|therefore"
-        r"|thus|hence|finally),)?\s*"
+        r"(?:\b(?:answers?|results?|solutions?|(?:option|choice)(?=\s+is))\b[*_`]*(?:,\s*(?:then|therefore|thus|hence"
+        r"|finally),)?\s*"
         r"(?:(?:to|for|of)\s+(?:the|this|our)\s+\w+(?:\s+\w+)?\s+|(?:to|for)\s+\w+\s+\d+\s*(?=:))?"
-        r"(?:(?:is|are|was)(?!n['’]t)|(?:stays|remains)(?=\s+[$*]*[-\d])|=|equals"
-        r"|will be|would be|comes out to|should be|must be|:"
-        r"|of\b(?=\s+[-\d$\\])(?![^\n?!]{0,80}\s(?:is|are|equals|was|gives)\s)|→|->|=>|⇒)"
-        r"|\b(?:answer|ans)\b[*_`]*\s*[:=\n]|\banswer\b[*_`]*\s+(?=\$|\\[(\[])"
-        r"|(?:(?<=\bfinal )|(?<=\bthe ))answer\b[*_`]*\s+(?=[-\d]))",
+        r"(?:(?:is|are|was)(?!n['’]t)|(?:stays|remains)(?=\s+[$*]*[-\d])|=|equals|will be|would be|comes out to"
+        r"|should be|must be|:|of\b(?=\s+[-\d$\\])(?![^\n?!]{0,80}\s(?:is|are|equals|was|gives)\s)|→|->|=>|⇒)"
+        r"|\b(?:answer|ans)\b[*_`]*\s*[:=\n]|\banswer\b[*_`]*\s+(?=\$"
+        r"|\\[(\[])|(?:(?<=\bfinal )|(?<=\bthe ))answer\b[*_`]*\s+(?=[-\d]))",
     ),
     "de": (
         "antwort|ergebnis|lösung|loesung|resultat|nullstelle",
         rf"(?:antwort|ergebnis|l(?:ö|oe)sung(?:en|smenge)?|nullstellen?|resultat)\b{_GAP}(?:\bist\b|\bsind\b"
-        rf"|\blaute[nt]\b"
-        rf"|\bbeträgt\b|:|="
+        rf"|\blaute[nt]\b|\bbeträgt\b|:|="
         r"|\s(?=[-\d$\\(]))",
     ),
     "fr": (
@@ -121,8 +119,7 @@ _TABLE: dict[str, tuple[str, str]] = {
     "he": ("תשובה", rf"תשובה(?:\s+הסופית)?\s*(?:היא|הוא|[:=]|{_VALUE})"),
     "hi": (
         "उत्तर|जवाब|परिणाम|के हल",
-        rf"(?:के हल(?=\s+[$\d-])|उत्तर|जवाब|परिणाम)\s*(?:(?:है|होगा|[:=-])\s*:?"
-        rf"|{_VALUE})",
+        rf"(?:के हल(?=\s+[$\d-])|उत्तर|जवाब|परिणाम)\s*(?:(?:है|होगा|[:=-])\s*:?|{_VALUE})",
     ),
     "bn": ("উত্তর", rf"উত্তর\s*(?:হলো?|[:=-]|{_VALUE})"),
     "sw": ("jibu", r"\bjibu(?:\s+(?:la mwisho|sahihi))?\s*(?:ni\b|:|=)"),
@@ -130,12 +127,10 @@ _TABLE: dict[str, tuple[str, str]] = {
     "th": ("คำตอบ|ตอบ", r"(?:คำตอบ|ตอบ)\s*(?:คือ|[:=])"),
 }
 WEAK = any_case(
-    r"results?|solutions?|options?|choices?|nullstell|racines|ra[íi][cz]es|oplossing|ergebnis|resultat|lösung"
-    r"|loesung|r[ée]sultat|resultado|soluci"
-    r"|solu[çc]|risultat|soluzion|resultaat|uitkomst|wynik|rozwi|výsl"
-    r"|sonuç|çözüm|kök|hasil|solusi|nghiệm|kết quả|rezultat|eredmény|tulos|αποτ|результат|корн|решени|结果|結果|解|根"
-    r"|値"
-    r"|값|의|結|الحل|حلول|جذور|مجموعة|के हल|ناتج|النتيجة|परिणाम"
+    r"results?|solutions?|options?|choices?|nullstell|racines|ra[íi][cz]es|oplossing|ergebnis|resultat|lösung|loesung"
+    r"|r[ée]sultat|resultado|soluci|solu[çc]|risultat|soluzion|resultaat|uitkomst|wynik|rozwi|výsl|sonuç|çözüm|kök"
+    r"|hasil|solusi|nghiệm|kết quả|rezultat|eredmény|tulos|αποτ|результат|корн|решени|结果|結果|解|根|値|값|의|結|الحل"
+    r"|حلول|جذور|مجموعة|के हल|ناتج|النتيجة|परिणाम"
 )  # these words also announce intermediate results
 MOST = 64  # anchors that are checked, from the end of the text
 

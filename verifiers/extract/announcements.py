@@ -19,9 +19,7 @@ from verifiers.lazy_pattern import any_case, lazy_pattern
 _BUT = r"but|sondern|aber|doch|jedoch|mais|sino|pero|mas|porém|ma|però|maar|ale|ama|fakat|tetapi|nhưng"
 _BUT_ELSE = (
     r"(?<!\w)(?:но|однако|а правильный|لكن|ولكن|लेकिन)(?!\w)|但是?|可是|然而|不过|其实|其實|实际上|しかし|だが|하지만"
-    r"|그러나"
-    r"|지만"
-    r"|[，；](?=(?:正确|正確|真正|实际)的?(?:$|答案|结果)|答案)"
+    r"|그러나|지만|[，；](?=(?:正确|正確|真正|实际)的?(?:$|答案|结果)|答案)"
 )
 # Words after which the text no longer reports what somebody said.
 _CONTRASTED = any_case(
@@ -46,12 +44,10 @@ _REASONING = any_case(
 )
 # The aside has words only, and none that change the value before it.
 _WORDS_ALONE = (
-    r"(?![^()]{0,130}\b(?:and|or|plus|minus|negative|times|over|squared|cubed|percent|degrees?|mod|modulo|base"
-    r"|binary|half|dozen"
-    r"|score|hundred|thousand|million|billion|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty"
-    r"|each|per|not|no|\w+n['’]t|twice|thrice|doubled?|triple|still|need\w*|rest|add\w*|subtract\w*|remain\w*"
-    r"|before|after"
-    r"|excluding|including|without|parts?|first|second|third|last|next|step|if|unless|only|just"
+    r"(?![^()]{0,130}\b(?:and|or|plus|minus|negative|times|over|squared|cubed|percent|degrees?|mod|modulo|base|binary"
+    r"|half|dozen|score|hundred|thousand|million|billion|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+    r"|\w+teen|\w+ty|each|per|not|no|\w+n['’]t|twice|thrice|doubled?|triple|still|need\w*|rest|add\w*|subtract\w*"
+    r"|remain\w*|before|after|excluding|including|without|parts?|first|second|third|last|next|step|if|unless|only|just"
     r"|m[aáií]n?[xní]\w*im\w*|aprox\w*|approx\w*|м[аи][кн]\w*имум)\b)"
 )
 # Asides after a comma or in brackets that are not part of the value; `not_understood` checks them.
@@ -61,15 +57,13 @@ _ASIDE = any_case(
     rf"|(?<=[\w$)}}\]%]),\s+(?:wie|was|comme|como|come|как)\s+(?=[^()\d=\\$]{{3,80}}$){_WORDS_ALONE}|"
     rf"(?<=[\w$)}}\]%]),?\s+(?:(?:and|but) )?not {VALUE},? as\b|(?<=[\w$)}}\]%])\s+and (?:it|this|that) "
     rf"is\b|(?<=[\w$)}}\]%])(?:,\s+|\s+[—–-]+\s+)(?:"
-    r"(?:no|without(?: a| any)?|beyond(?: a| any)?) (?:\w+ )?doubt|and (?:it|this|that|nothing|no)\b"
-    r"|exactly as\b|no more\b"
-    r"|nothing (?:else|more|less)\b|as (?:one|you|we) (?:can|may)\b|just as\b)"
+    r"(?:no|without(?: a| any)?|beyond(?: a| any)?) (?:\w+ )?doubt|and (?:it|this|that|nothing|no)\b|exactly as\b"
+    r"|no more\b|nothing (?:else|more|less)\b|as (?:one|you|we) (?:can|may)\b|just as\b)"
 )
 # The rest of a text that only excludes other letters: "it can't be A or B".
 _OTHER_LETTERS = any_case(
     r"[\s,;.:(]*(?:(?:because|since|as)\s+)?(?:it|this) (?:(?:doesn['’]t|does not) make sense for it to be"
-    r"|(?:can['’]t|cannot|could not|couldn['’]t) be|isn['’]t|is not) ([A-J](?:(?:,| or| nor| and"
-    r"|, or)? [A-J])*)[\s.)]*"
+    r"|(?:can['’]t|cannot|could not|couldn['’]t) be|isn['’]t|is not) ([A-J](?:(?:,| or| nor| and|, or)? [A-J])*)[\s.)]*"
 )
 _ASKED = any_case(
     r"^\W*(?:(?:so|and|then|but|now)\s+)?(?:is|was|would|will|what|which|can|does|do|how|why|prove|show"
@@ -95,29 +89,26 @@ _OTHERS_SAY = any_case(
 )
 _SAYING_ELSE = frozenset(
     "jemand man manche einige viele er sie lehrer leute on certains quelqu il elle ils elles gens beaucoup alguien"
-    " algunos muchos ellos ella gente alumno estudiante se alguns muitos eles ele ela aluno qualcuno alcuni"
-    " molti lui lei"
-    " studente si iemand sommigen mensen hij zij".split()
+    " algunos muchos ellos ella gente alumno estudiante se alguns muitos eles ele ela aluno qualcuno alcuni molti lui"
+    " lei studente si iemand sommigen mensen hij zij".split()
 )
 # The same in other languages, which have other words for "I say" and "that is to say" (也就是说).
 _OTHERS_SAY_ELSE = any_case(
     r"\b(?:jemand|man|manche|einige|viele|er|sie|der lehrer|ein schüler|schüler|leute) (?:\w+ ){0,2}?(?:sag(?:t|en)"
     r"|behaupte[tn]|mein(?:t|en)|glaub(?:t|en)|denk(?:t|en))\b"
     r"|\b(?:on|certains|quelqu['’]un|il|elle|ils|elles|les gens|beaucoup|un élève) (?:\w+ ){0,2}?(?:di(?:t|sent)"
-    r"|prétend(?:ent)?"
-    r"|pens(?:e|ent)|croi(?:t|ent)|affirm(?:e|ent))\b"
-    r"|\b(?:alguien|algunos|muchos|ellos|él|ella|la gente|un (?:alumno|estudiante)|se) (?:\w+ ){0,2}?(?:dicen?"
-    r"|cree[n]?|piensan?|afirman?|sostienen?)\b"
+    r"|prétend(?:ent)?|pens(?:e|ent)|croi(?:t|ent)|affirm(?:e|ent))\b"
+    r"|\b(?:alguien|algunos|muchos|ellos|él|ella|la gente|un (?:alumno|estudiante)|se) (?:\w+ ){0,2}?(?:dicen?|cree[n]?"
+    r"|piensan?|afirman?|sostienen?)\b"
     r"|\b(?:alguém|alguns|muitos|eles|ele|ela|um aluno) (?:\w+ ){0,2}?(?:diz(?:em)?|acha[m]?|pensa[m]?|afirma[m]?"
     r"|acredita[m]?)\b"
-    r"|\b(?:qualcuno|alcuni|molti|lui|lei|uno studente|si) (?:\w+ ){0,2}?(?:dic(?:e|ono)|pensan?o?|affermano"
-    r"|afferma|sostien[ei]|sostengono|cred(?:e|ono))\b"
+    r"|\b(?:qualcuno|alcuni|molti|lui|lei|uno studente|si) (?:\w+ ){0,2}?(?:dic(?:e|ono)|pensan?o?|affermano|afferma"
+    r"|sostien[ei]|sostengono|cred(?:e|ono))\b"
     r"|\b(?:iemand|sommigen|mensen|hij|zij) (?:\w+ )?(?:zeg(?:t|gen)|denk(?:t|en)|beweer(?:t|en))\b"
     r"|(?<!\w)(?:говорят|утверждают|считают|думают|(?:он|она|кто-то|некоторые|многие|ученик"
-    r"|учитель) (?:\w+ )?(?:говор(?:ит|ят)"
-    r"|утвержда(?:ет|ют)|счита(?:ет|ют)|дума(?:ет|ют)|сказала?|сказали))(?!\w)"
-    r"|(?:有人|有些人|有的人|有同学|有的?同学|有学生|学生|同学|老师|朋友|很多人|许多人|不少人|人们|大家"
-    r"|别人|他们?|她们?|小[\u4e00-\u9fff])"
+    r"|учитель) (?:\w+ )?(?:говор(?:ит|ят)|утвержда(?:ет|ют)|счита(?:ет|ют)|дума(?:ет|ют)|сказала?|сказали))(?!\w)"
+    r"|(?:有人|有些人|有的人|有同学|有的?同学|有学生|学生|同学|老师|朋友|很多人|许多人|不少人|人们|大家|别人|他们?"
+    r"|她们?|小[\u4e00-\u9fff])"
     r"[^，。,；]{0,3}(?:说|說|认为|認為|觉得|覺得|声称|以为|猜)|(?:有人|有些人|别人|同学|朋友|老师|他们?"
     r"|她们?)[^，。,；]{0,3}$|据说|據說|传说|听说|聽說"
     r"|(?:يقول|يدعي|يزعم|يعتقد|يظن|قال|يقال)|(?:कुछ लोग|कोई|लोग) (?:कहते|कहता|मानते)"
@@ -138,11 +129,9 @@ _MISTAKE = Gated(
     r"|흔한 실수[^.\n]*$"
 )
 _FILLER = any_case(
-    r"\s*(?:,\s*)?(?:(?:therefore|thus|hence|then|simply|just|also|for sure|surely|certainly|definitely"
-    r"|clearly|actually|really|indeed|daher"
-    r"|folglich|somit|demnach|donc|alors|bien"
-    r"|entonces|pues|por lo tanto"
-    r"|por tanto|portanto|então|quindi|dunque|dus|таким образом|значит|следовательно|那么|就是|则|إذن|तो)\b[,:]?\s+)"
+    r"\s*(?:,\s*)?(?:(?:therefore|thus|hence|then|simply|just|also|for sure|surely|certainly|definitely|clearly"
+    r"|actually|really|indeed|daher|folglich|somit|demnach|donc|alors|bien|entonces|pues|por lo tanto|por tanto"
+    r"|portanto|então|quindi|dunque|dus|таким образом|значит|следовательно|那么|就是|则|إذن|तो)\b[,:]?\s+)"
 )
 PRAISE = any_case(
     r"(?:also |indeed |therefore |thus )?(?:correct|right|plausible|reasonable|consistent|verified|richtig"

@@ -34,13 +34,10 @@ _BESIDE = frozenset(
 )
 _MONEY = any_case(
     r"[$€£¥₹]|\b(?:dollars?|euros?|cents?|pounds?|rupees?|money|costs?|price[sd]?|pay|paid|earn\w*|spen[dt]\w*"
-    r"|charge\w*|bill|profit"
-    r"|budget|salary|wages?|change|savings?|save[sd]?|tips?|tax\w*|fares?|fees?|owe[sd]?|kost\w*|preis\w*|bezahl\w*"
-    r"|verdien\w*"
-    r"|geld|wechselgeld|coût\w*|prix|pa[iy]e\w*|gagn\w*|dépens\w*|argent|cuesta\w*|precio|pag\w+|gan\w+|dinero"
-    r"|gast\w+|cust\w+|preço"
-    r"|dinheiro|troco|cost\w+|prezzo|guadagn\w*|soldi|spende\w*)\b|(?<!\w)(?:руб\w*|стоит|стоимость|цена|заплат\w*"
-    r"|денег)"
+    r"|charge\w*|bill|profit|budget|salary|wages?|change|savings?|save[sd]?|tips?|tax\w*|fares?|fees?|owe[sd]?|kost\w*"
+    r"|preis\w*|bezahl\w*|verdien\w*|geld|wechselgeld|coût\w*|prix|pa[iy]e\w*|gagn\w*|dépens\w*|argent|cuesta\w*|precio"
+    r"|pag\w+|gan\w+|dinero|gast\w+|cust\w+|preço|dinheiro|troco|cost\w+|prezzo|guadagn\w*|soldi|spende\w*)\b"
+    r"|(?<!\w)(?:руб\w*|стоит|стоимость|цена|заплат\w*|денег)"
     r"|元|円|いくら|代金|原?价|多少钱|원|얼마|ريال|رुप"
 )
 _MEASURED = Gated(
@@ -56,8 +53,7 @@ _SPEED = any_case(
 )
 _PERCENT = Gated(
     r"\bper ?cent\w*|\bpercentage|%|prozent|pour ?cent|por ?cento|por ?ciento|porcentaje|percentuale|процент|百分"
-    r"|パーセント"
-    r"|割合|퍼센트|بالمئة|نسبة"
+    r"|パーセント|割合|퍼센트|بالمئة|نسبة"
 )
 _CURRENCY = any_case(
     r"\s?[$€£¥₹]|\s?(?:dollars?|euros?|cents?|pounds?|rupees?|reales|reais|pesos?|rubles?|руб\w*)(?!\w)|\s?[元円块원]"
@@ -84,8 +80,7 @@ _FRACTION = Gated(
 )
 _HOW_LONG = any_case(
     r"how (?:long|many|much)|wie (?:lange|viel)|combien|cu[aá]nt|quant[oaie]|сколько (?!времени сейчас)|hoe "
-    r"?(?:lang|veel)|hur (?:lång|många)|bao lâu|berapa lama"
-    r"|多久|多长|多少|[几何몇](?:分|時間|小时|시간|분)|ile "
+    r"?(?:lang|veel)|hur (?:lång|många)|bao lâu|berapa lama|多久|多长|多少|[几何몇](?:分|時間|小时|시간|분)|ile "
 )
 _QUESTION = lazy_pattern(r"[?？؟]")
 _LONGEST = 300  # characters of a question
@@ -94,11 +89,9 @@ _NEAR = 3  # words after a number that may name what it counts: "3 big yellow bu
 _NOUN_GAP = lazy_pattern(r"[,;:.!?()，。；、\d]")
 # Words of doubt that a question may use itself: "how much should he pay?"
 _SHARED = frozenset(
-    "should would wants wanted plans planned intends try tries tried expect expects expected estimate"
-    " estimated predict predicts"
-    " predicted hope hopes hoped wish wishes wished guess guessed guesses dream between around hard"
-    " difficult pas ohne without"
-    " soll sollte möchte devrait voudrait quisiera quería vorrebbe".split()
+    "should would wants wanted plans planned intends try tries tried expect expects expected estimate estimated predict"
+    " predicts predicted hope hopes hoped wish wishes wished guess guessed guesses dream between around hard difficult"
+    " pas ohne without soll sollte möchte devrait voudrait quisiera quería vorrebbe".split()
 )
 
 
@@ -177,12 +170,11 @@ def says_other(text: str, asked: Asked, quantity: Quantity) -> bool:
 
 
 _NO_THINGS = frozenset(
-    "and are was were has have had left more less fewer remain remains remaining altogether total in for"
-    " is will with after"
-    " before per each when because since so then now und hat sind bleiben übrig et sont reste restent ont"
-    " quedan quedaron"
-    " tiene restam ficaram restano rimangono ne che que die der das y pero mais ma но и а осталось times plus minus as"
-    " once still instead from by pro por pour against out too also not nicht pas non no ones only again".split()
+    "and are was were has have had left more less fewer remain remains remaining altogether total in for is will with"
+    " after before per each when because since so then now und hat sind bleiben übrig et sont reste restent ont quedan"
+    " quedaron tiene restam ficaram restano rimangono ne che que die der das y pero mais ma но и а осталось times plus"
+    " minus as once still instead from by pro por pour against out too also not nicht pas non no ones only"
+    " again".split()
 )
 
 

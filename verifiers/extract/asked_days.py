@@ -11,16 +11,14 @@ from verifiers.lazy_pattern import any_case, lazy_pattern
 
 DAYS = any_case(
     r"(?<![^\W\d_])(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch"
-    r"|sonnabend|lundi|mardi"
-    r"|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|(?:segunda"
-    r"|terça|quarta|quinta|sexta)-feira"
-    r"|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag"
-    r"|zondag|понедельник|вторник"
-    r"|сред[ау]|четверг|пятниц[ау]|суббот[ау]|воскресенье|måndag|tisdag|onsdag|torsdag|fredag|lördag|söndag"
-    r"|poniedział(?:ek|ku)|wtor(?:ek|ku)|środ[aęy]|czwart(?:ek|ku)|piąt(?:ek|ku)|sobot[aęy]|niedziel[aęi]"
-    r"|pazartesi|salı|çarşamba|perşembe|cumartesi|cuma|pazar|senin|selasa|rabu|kamis|jumat|sabtu|minggu|thứ "
-    r"(?:hai|ba|tư|năm|sáu|bảy)|chủ nhật|الاثنين|الثلاثاء|الأربعاء|الخميس|الجمعة|السبت|الأحد|सोमवार|मंगलवार"
-    r"|बुधवार|गुरुवार|शुक्रवार|शनिवार|रविवार)(?:(?=d[ıiuü]r)|(?=t[ıiuü]r)|(?![^\W\d_]))|(?:星期|周)[一二三四五六日天]"
+    r"|sonnabend|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado"
+    r"|domingo|(?:segunda|terça|quarta|quinta|sexta)-feira|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica"
+    r"|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag|zondag|понедельник|вторник|сред[ау]|четверг|пятниц[ау]"
+    r"|суббот[ау]|воскресенье|måndag|tisdag|onsdag|torsdag|fredag|lördag|söndag|poniedział(?:ek|ku)|wtor(?:ek|ku)"
+    r"|środ[aęy]|czwart(?:ek|ku)|piąt(?:ek|ku)|sobot[aęy]|niedziel[aęi]|pazartesi|salı|çarşamba|perşembe|cumartesi|cuma"
+    r"|pazar|senin|selasa|rabu|kamis|jumat|sabtu|minggu|thứ "
+    r"(?:hai|ba|tư|năm|sáu|bảy)|chủ nhật|الاثنين|الثلاثاء|الأربعاء|الخميس|الجمعة|السبت|الأحد|सोमवार|मंगलवार|बुधवार|गुरुवार"
+    r"|शुक्रवार|शनिवार|रविवार)(?:(?=d[ıiuü]r)|(?=t[ıiuü]r)|(?![^\W\d_]))|(?:星期|周)[一二三四五六日天]"
     r"|[月火水木金土日]曜日|[월화수목금토일]요일"
 )
 _WHICH_DAY = Gated(
@@ -31,13 +29,11 @@ _WHICH_DAY = Gated(
     r"|कौन-सा दिन|\b(?:what|which) month|welche[rmn] monat|quel mois|qué mes|que mês|che mese"
 )
 _MONTH = (
-    r"(?:january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun"
-    r"|jul|aug|sept?|oct|nov|dec"
-    r"|januar|februar|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre"
-    r"|octobre|novembre|décembre"
-    r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|janeiro|fevereiro"
-    r"|março|maio|junho|julho"
-    r"|setembro|outubro|novembro|dezembro|gennaio|febbraio|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre)"
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul"
+    r"|aug|sept?|oct|nov|dec|januar|februar|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet"
+    r"|août|septembre|octobre|novembre|décembre|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre"
+    r"|noviembre|diciembre|janeiro|fevereiro|março|maio|junho|julho|setembro|outubro|novembro|dezembro|gennaio|febbraio"
+    r"|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre)"
 )
 MONTHS = any_case(rf"(?<![^\W\d_]){_MONTH}(?![^\W\d_])")
 _DATE = any_case(
@@ -47,8 +43,7 @@ _DATE = any_case(
 )
 _WHICH_DATE = any_case(
     r"\b(?:(?:what|which) (?:date|day)|when|wann|welche[smnr] (?:datum|tag)|quelle date|quel jour|quand|qué "
-    r"(?:fecha|día)|cuándo|que (?:data|dia)|quando"
-    r"|(?:che|quale|in che) (?:data|giorno))\b"
+    r"(?:fecha|día)|cuándo|que (?:data|dia)|quando|(?:che|quale|in che) (?:data|giorno))\b"
 )
 
 

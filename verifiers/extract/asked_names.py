@@ -26,9 +26,8 @@ _WHO = any_case(
 _NAME = lazy_pattern(r"\b[^\W\d_a-zß-öø-ÿа-я][^\W\d_]{1,20}\b")
 # The words after these are about somebody else or another rank.
 _ELSE = any_case(
-    r"[,;]|\b(?:than\b|who\b|second|third|fourth|next\b|almost\b|als\b|zweit|dritt|que\b|deuxième|troisième"
-    r"|segund[oa]|tercer[oa]?"
-    r"|secondo|terzo|di\b|che\b|dan\b)|(?<!\w)(?:чем|втор|трет)"
+    r"[,;]|\b(?:than\b|who\b|second|third|fourth|next\b|almost\b|als\b|zweit|dritt|que\b|deuxième|troisième|segund[oa]"
+    r"|tercer[oa]?|secondo|terzo|di\b|che\b|dan\b)|(?<!\w)(?:чем|втор|трет)"
 )
 _WORD = lazy_pattern(r"[^\W\d_]{4,}")
 _ANY_WORD = lazy_pattern(r"[^\W\d_]{2,}")
@@ -36,9 +35,8 @@ _OF_NAME = any_case(r"\b(?:of|von|de|d['’]|di|van|av|от|у)\s*$")
 _STEM = 5  # characters by which words are compared: "najstarszy" and "najstarsza"
 # Words that bring in somebody else beside the person that is named.
 _BESIDES = any_case(
-    r"\b(?:than|but|except|unless|if|after|before|besides|would|als|außer|wenn|nach|vor|sauf|après|avant"
-    r"|después|antes|depois|dopo|prima|po|przed|efter|före|voor|que (?=(?-i:[A-ZÀ-Þ]))"
-    r"|salvo|excepto|tranne|niż|oprócz|dan|utom|än)\b"
+    r"\b(?:than|but|except|unless|if|after|before|besides|would|als|außer|wenn|nach|vor|sauf|après|avant|después|antes"
+    r"|depois|dopo|prima|po|przed|efter|före|voor|que (?=(?-i:[A-ZÀ-Þ]))|salvo|excepto|tranne|niż|oprócz|dan|utom|än)\b"
     r"|(?<!\w)(?:чем|кроме|если|после|до)(?!\w)"
 )
 # Words before a name that follows its description: "The tallest is Ben", "Самый старший — Петя".
@@ -47,9 +45,8 @@ _COPULA = any_case(
     r"|el|il|le)\s+)?[*_\"“«]*$"
 )
 _RANKED = any_case(
-    r"\b(?:not|second|third|fourth|next|almost|zweit\w*|dritt\w*|nicht|deuxième|troisième|pas|segund[oa]"
-    r"|tercer[oa]?|no|não"
-    r"|secondo|terzo|non)\b|(?<!\w)(?:втор|трет|не\b)"
+    r"\b(?:not|second|third|fourth|next|almost|zweit\w*|dritt\w*|nicht|deuxième|troisième|pas|segund[oa]|tercer[oa]?|no"
+    r"|não|secondo|terzo|non)\b|(?<!\w)(?:втор|трет|не\b)"
 )
 _RANK = any_case(
     r"\b(?:second|third|fourth|zweit\w*|dritt\w*|deuxième|troisième|segund[oa]|tercer[oa]?|terceir[oa]|secondo|terzo"
@@ -68,9 +65,8 @@ _WINS = any_case(
 )
 _DID = any_case(r"\s(?:did|does|is|was|has|had|can|will|wins|won|hat|ist|war|it is)[\s.!*_]*")  # "Ben did."
 _NOT = any_case(
-    r"(?<!\w)(?:not|n['’]t|never|neither|nor|nicht|kein\w*|pas|no|não|non|niet|geen|inte|nie|не|değil|không|bukan"
-    r"|tidak|if|unless"
-    r"|except|but|would|fails? to|refuses? to|anything but|far from|stops?|ceases? to)(?!\w)"
+    r"(?<!\w)(?:not|n['’]t|never|neither|nor|nicht|kein\w*|pas|no|não|non|niet|geen|inte|nie|не|değil|không|bukan|tidak"
+    r"|if|unless|except|but|would|fails? to|refuses? to|anything but|far from|stops?|ceases? to)(?!\w)"
 )
 
 

@@ -28,8 +28,7 @@ _BESIDES = any_case(
     r"(?![^\W\d_])"
 )
 _BY_SIGN = (
-    r"(?:[-+−–·*×x/÷^]|\b(?:minus|plus|times|divided by|multiplied by|moins|fois|divisé par|mal"
-    r"|geteilt durch|menos|más"
+    r"(?:[-+−–·*×x/÷^]|\b(?:minus|plus|times|divided by|multiplied by|moins|fois|divisé par|mal|geteilt durch|menos|más"
     r"|por|entre|mais|vezes|più|meno|per|diviso|минус|плюс)\b)"
 )
 _THINGS = r"(?:\s?[a-z]{1,12}(?:\s[a-z]{1,12})?)?"  # "12 red apples + 5 pears = 17"
@@ -41,9 +40,8 @@ _ADJUNCT = any_case(
     r"|während|en|dans"
     r"|pour|avec|après|pendant|sur|por|durante|con|tras|de|em|com|para|após|dos|das|di|dei|delle|dopo|på|under"
     r"|efter|med|av|na|voor|met|uit|w|za|po|z|за|в|на"
-    r"|из|через|после|с|trong|với|sau|dalam|dari|في|من|بعد|خلال)\s+(?:(?:the|all|these|those|den|die|der|les|des"
-    r"|ces|los|las|os|as|gli"
-    r"|i|le|de|het|każdy\w*)\s+)?"
+    r"|из|через|после|с|trong|với|sau|dalam|dari|في|من|بعد|خلال)\s+(?:(?:the|all|these|those|den|die|der|les|des|ces"
+    r"|los|las|os|as|gli|i|le|de|het|każdy\w*)\s+)?"
 )
 
 
@@ -93,8 +91,7 @@ def only_one(sentence: Sentence) -> Quantity | None:
 
 _TOTALLED = any_case(
     r"(?:\s[^\W\d_]+){0,2}\s(?:in all|altogether|in total|all told|all in all|insgesamt|zusammen|en tout|au total"
-    r"|en total"
-    r"|in tutto|in totale|ao todo|no total|всего|в сумме|razem|łącznie|in totaal|totalt|toplam)[\s.!*_]*"
+    r"|en total|in tutto|in totale|ao todo|no total|всего|в сумме|razem|łącznie|in totaal|totalt|toplam)[\s.!*_]*"
 )
 
 

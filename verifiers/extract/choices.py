@@ -15,9 +15,8 @@ _LETTER = r"[(*$]{0,4}[A-J][)*$]{0,4}(?![\w'’])"
 _NOUN = (
     r"(?i:options?|choices?|answers?|statements?|opción|alternativas?|respuestas?|opções|opção|letra|resposta|réponse"
     r"|proposition|option|choix|opzione|risposta|alternativa|antwort(?:möglichkeit)?|aussage|вариант(?:\s+ответа)?"
-    r"|ответ"
-    r"|утверждение|optie|antwoord|odpowiedź|seçenek|şık|phương án|đáp án|jawaban|pilihan|الخيار|الإجابة|विकल्प|उत्तर"
-    r"|選択肢|选项|選項|선택지|보기)"
+    r"|ответ|утверждение|optie|antwoord|odpowiedź|seçenek|şık|phương án|đáp án|jawaban|pilihan|الخيار|الإجابة|विकल्प"
+    r"|उत्तर|選択肢|选项|選項|선택지|보기)"
 )
 _RIGHT = (
     r"(?i:correct|right|true|valid|the\s+(?:correct|right|best)\s+(?:one|answer|option|choice)|the\s+(?:answer|one)"
@@ -29,20 +28,17 @@ _RIGHT = (
 )
 _WRONG = (
     r"(?i:(?:\w+ly\s+)?(?:wrong|incorrect|false|invalid|untrue|impossible|excluded|ruled\s+out|eliminated)"
-    r"|not\s+(?:correct|right|true|valid)"
-    r"|incorrect[ao]|fals[ao]|incorret[ao]|errad[ao]|fausse|incorrecte|faux|errat[ao]|sbagliat[ao]|falsch"
-    r"|nicht\s+richtig"
-    r"|неверн(?:ый|ое|о|ая)|неправильн(?:ый|ое|о|ая)|onjuist|fout|niet\s+juist|błędna|yanlış(?:tır)?|sai|salah|خاطئ"
-    r"|خاطئة|गलत)"
+    r"|not\s+(?:correct|right|true|valid)|incorrect[ao]|fals[ao]|incorret[ao]|errad[ao]|fausse|incorrecte|faux"
+    r"|errat[ao]|sbagliat[ao]|falsch|nicht\s+richtig|неверн(?:ый|ое|о|ая)|неправильн(?:ый|ое|о|ая)|onjuist|fout"
+    r"|niet\s+juist|błędna|yanlış(?:tır)?|sai|salah|خاطئ|خاطئة|गलत)"
 )
 _IS = r"(?i:is|are|was|must\s+be|es|é|est|è|ist|—|-|:|to|jest|là|adalah|هو|هي|on)"
 _ARTICLE = r"(?i:(?:the|la|el|a|o|il|le|l['’]|die|der|het|de)\s*)?"
 _LEAD = (
     r"(?:[\s>*_#-]*+(?i:(?:so|thus|hence|therefore|then|and|but|finally|only|clearly|consequently|thereby|overall"
-    r"|por\s+(?:lo\s+)?tanto|entonces|así\s+que|solo|sólo|portanto|logo|assim|donc|ainsi|seule?|quindi|dunque|solo"
-    r"|also|daher|somit"
-    r"|nur|значит|поэтому|следовательно|таким\s+образом|только|dus|więc|إذن|لذلك|अतः|इसलिए"
-    r"|所以|因此|故|综上|从而|只有|而|よって|したがって|ゆえに|따라서|그러므로)(?![^\W\d_])[\s,:，、]*+|){1}[\s>*_#-]*+)"
+    r"|por\s+(?:lo\s+)?tanto|entonces|así\s+que|solo|sólo|portanto|logo|assim|donc|ainsi|seule?|quindi|dunque|solo|also"
+    r"|daher|somit|nur|значит|поэтому|следовательно|таким\s+образом|только|dus|więc|إذن|لذلك|अतः|इसलिए|所以|因此|故"
+    r"|综上|从而|只有|而|よって|したがって|ゆえに|따라서|그러므로)(?![^\W\d_])[\s,:，、]*+|){1}[\s>*_#-]*+)"
 )
 _CJK_RIGHT = "正确|正確|对|對|正しい|正解|맞(?:다|습니다)|옳(?:다|습니다)|올바른|정답"
 _CJK_WRONG = "错误|錯誤|错|錯|不正确|不正確|不对|不對|誤り|間違い|間違っている|正しくない|틀(?:리다|렸다|립니다)"

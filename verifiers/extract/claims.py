@@ -29,41 +29,32 @@ _PARTS = any_case(  # separates the statements of a clause
 )
 # The members of closed classes, and ";" after each class; "/" separates words of one meaning, "_" is a space.
 _CLASSES = (
-    "even odd; gerade/gerades/gerader ungerade/ungerades/ungerader; "
-    "pair/paire/pairs/paires impair/impaire/impairs/impaires; par/pares impar/impares/ímpar/ímpares; pari dispari; "
-    "even oneven; jämn/jämnt/jämna udda; "
-    "parzysta/parzyste/parzysty/parzystą nieparzysta/nieparzyste/nieparzysty/nieparzystą; "
-    "чётное/четное/чётна/четна/чётная/четная/чётным/четным/чётно/четно/чётный/четный "
-    "нечётное/нечетное/нечётна/нечетна/нечётная/нечетная/нечётным/нечетным/нечётно/нечетно/нечётный/нечетный; "
-    "çift/çifttir tek/tektir; chẵn lẻ; genap ganjil; 偶数 奇数; 짝수 홀수; "
-    "زوجي/زوجية/زوجيا/زوجياً فردي/فردية/فرديا/فردياً; सम विषम; "
-    "greater/larger/bigger/more/higher smaller/less/lower/fewer equal/the_same; "
-    "größer/mehr/höher kleiner/weniger gleich/gleich_groß; "
-    "plus_grand/plus_grande/supérieur/supérieure plus_petit/plus_petite/inférieur/inférieure égal/égale/égaux; "
-    "mayor/más_grande/maior menor/más_pequeño/más_pequeña igual/iguales/iguais; "
-    "maggiore/più_grande minore/più_piccolo/più_piccola uguale/uguali; groter/meer kleiner/minder gelijk; "
-    "större/fler mindre/färre lika; "
-    "większy/większa/większe/więcej mniejszy/mniejsza/mniejsze/mniej równy/równa/równe; больше меньше равно/равны; "
-    "büyük/büyüktür/fazla küçük/küçüktür/az eşit/eşittir; lớn_hơn nhỏ_hơn/bé_hơn bằng_nhau; "
-    "lebih_besar lebih_kecil sama; 大于/更大 小于/更小 等于/相等; 大きい 小さい 等しい; "
-    "크다/큽니다 작다/작습니다 같다/같습니다; "
-    "prime composite; "
-    "prim/primzahl zusammengesetzt/zusammengesetzte; premier composé; primo compuesto/composto; "
-    "priemgetal/priem samengesteld; простое/простым составное/составным; 质数/素数 合数; 素数 合成数; "
-    "positive negative zero; "
-    "positiv negativ null; positif/positive négatif/négative nul/nulle; "
-    "positivo/positiva negativo/negativa cero/zero; rational irrational; rationnel irrationnel; "
-    "racional/razionale irracional/irrazionale; increasing decreasing constant; acute right obtuse; heads tails; "
-    "spring summer autumn/fall winter"
+    "even odd; gerade/gerades/gerader ungerade/ungerades/ungerader; pair/paire/pairs/paires"
+    " impair/impaire/impairs/impaires; par/pares impar/impares/ímpar/ímpares; pari dispari; even oneven;"
+    " jämn/jämnt/jämna udda; parzysta/parzyste/parzysty/parzystą nieparzysta/nieparzyste/nieparzysty/nieparzystą;"
+    " чётное/четное/чётна/четна/чётная/четная/чётным/четным/чётно/четно/чётный/четный"
+    " нечётное/нечетное/нечётна/нечетна/нечётная/нечетная/нечётным/нечетным/нечётно/нечетно/нечётный/нечетный;"
+    " çift/çifttir tek/tektir; chẵn lẻ; genap ganjil; 偶数 奇数; 짝수 홀수; زوجي/زوجية/زوجيا/زوجياً"
+    " فردي/فردية/فرديا/فردياً; सम विषम; greater/larger/bigger/more/higher smaller/less/lower/fewer equal/the_same;"
+    " größer/mehr/höher kleiner/weniger gleich/gleich_groß; plus_grand/plus_grande/supérieur/supérieure"
+    " plus_petit/plus_petite/inférieur/inférieure égal/égale/égaux; mayor/más_grande/maior"
+    " menor/más_pequeño/más_pequeña igual/iguales/iguais; maggiore/più_grande minore/più_piccolo/più_piccola"
+    " uguale/uguali; groter/meer kleiner/minder gelijk; större/fler mindre/färre lika; większy/większa/większe/więcej"
+    " mniejszy/mniejsza/mniejsze/mniej równy/równa/równe; больше меньше равно/равны; büyük/büyüktür/fazla"
+    " küçük/küçüktür/az eşit/eşittir; lớn_hơn nhỏ_hơn/bé_hơn bằng_nhau; lebih_besar lebih_kecil sama; 大于/更大"
+    " 小于/更小 等于/相等; 大きい 小さい 等しい; 크다/큽니다 작다/작습니다 같다/같습니다; prime composite;"
+    " prim/primzahl zusammengesetzt/zusammengesetzte; premier composé; primo compuesto/composto; priemgetal/priem"
+    " samengesteld; простое/простым составное/составным; 质数/素数 合数; 素数 合成数; positive negative zero; positiv"
+    " negativ null; positif/positive négatif/négative nul/nulle; positivo/positiva negativo/negativa cero/zero;"
+    " rational irrational; rationnel irrationnel; racional/razionale irracional/irrazionale; increasing decreasing"
+    " constant; acute right obtuse; heads tails; spring summer autumn/fall winter"
 ).split("; ")
 # Words by which a clause says what something is or becomes.
 _SAYS = any_case(
-    r"(?<![^\W\d_])(?:is|are|was|were|be|been|becomes?|gives?|makes?|making|yields?|produces?|producing"
-    r"|getting|gets?|remains?|stays?"
-    r"|falls? on|in|ist|sind|war|bleibt|wird|ergibt|liefert|est|sont|était|devient|reste|donne|es|son|era"
-    r"|fue|queda|da|resulta|será|é|são|foi|dá"
-    r"|fica|è|sono|risulta|dà|wordt|geeft|blijft|är|blir|ger|to|jest|są|daje|będzie|это|будет|является"
-    r"|получится|là|adalah|هو|هي|يكون)"
+    r"(?<![^\W\d_])(?:is|are|was|were|be|been|becomes?|gives?|makes?|making|yields?|produces?|producing|getting|gets?"
+    r"|remains?|stays?|falls? on|in|ist|sind|war|bleibt|wird|ergibt|liefert|est|sont|était|devient|reste|donne|es|son"
+    r"|era|fue|queda|da|resulta|será|é|são|foi|dá|fica|è|sono|risulta|dà|wordt|geeft|blijft|är|blir|ger|to|jest|są|daje"
+    r"|będzie|это|будет|является|получится|là|adalah|هو|هي|يكون)"
     r"(?![^\W\d_])|(?<=\b(?i:it|at|he))['’]s\b|[—–:]|[是为為成得]"
 )
 # What may stand between a word and the end of its clause: "is an even number", "짝수입니다".
@@ -82,9 +73,8 @@ _ASKS_WHO = lazy_pattern(
     r"(?:谁|哪个|誰が|だれが|どちらが|どっちが|누가|어느 (?:것|쪽)이)的?\s*(?P<predicate>[^?？。，,]{1,20}?)"
     r"(?:ですか|ますか|でしょうか|[었았]?습니까|ㅂ니까|나요|呢|吗)?[?？。\s]*$"
     r"|(?P<named>[^.?？。，、,]{1,20}?)(?:(?:のは|人は|[ほ方]うは|方は)\s?(?:どちら|どっち|誰|だれ|どれ)(?:の方"
-    r"|のほう)?(?:です|でしょう)か"
-    r"|\s?(?:사람|것|쪽)은 (?:누구|어느 (?:것|쪽))(?:입니까|인가요|일까요|예요|이에요)|的(?:人)?是(?:谁|哪个"
-    r"|哪一个))[?？。\s]*$"
+    r"|のほう)?(?:です|でしょう)か|\s?(?:사람|것|쪽)은 (?:누구|어느 (?:것|쪽))(?:입니까|인가요|일까요|예요|이에요)"
+    r"|的(?:人)?是(?:谁|哪个|哪一个))[?？。\s]*$"
 )
 # What something is compared with.
 _COMPLEMENT = any_case(
@@ -245,8 +235,7 @@ def named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
 
 _BEFORE_DAY = any_case(
     r"\b(?:before|after|past|later than|earlier than|but|except|(?:veille|lendemain) (?:de|du)|víspera del?"
-    r"|después del?"
-    r"|antes del?|dag (?:na|voor)|tag (?:nach|vor)|frühestens|spätestens)\s*$|день (?:после|перед)\s*$"
+    r"|después del?|antes del?|dag (?:na|voor)|tag (?:nach|vor)|frühestens|spätestens)\s*$|день (?:после|перед)\s*$"
 )
 _BEHIND_DAY = any_case(r"['’]s eve|\s?at the (?:earliest|latest)|的[前后]一天|の[翌前]日|\s?다음 날|\s?전날")
 

@@ -15,20 +15,18 @@ from verifiers.lazy_pattern import any_case, lazy_pattern
 _TEXT = lazy_pattern(r"\\(?:text|textbf|textit|mathrm|mbox|textrm)\s*\{([^{}]*)\}")
 _MATHS = lazy_pattern(
     r"\\(?:begin|end|color|textcolor)\{[^{}]*\}|\$\$[^$]*\$\$|\$[^$\n]*\$|\\\[.{0,400}?\\\]|\\\(.{0,400}?\\\)"
-    r"|\\(?:boxed|fbox|d?frac|sqrt)\s*(?:\{[^{}]*\})*|\\[A-Za-z]+"
-    r"|\b(?:exp|ln|log|sin|cos|tan|sqrt|arcsin|arccos|arctan|gcd|lcm|min|max)(?=\s*[(\d])"
-    r"|</?\w+>|https?://\S+|[$€£¥]?\d[\d.,:/]*\d*(?:st|nd|rd|th)?%?",
+    r"|\\(?:boxed|fbox|d?frac|sqrt)\s*(?:\{[^{}]*\})*|\\[A-Za-z]+|\b(?:exp|ln|log|sin|cos|tan|sqrt|arcsin|arccos|arctan"
+    r"|gcd|lcm|min|max)(?=\s*[(\d])|</?\w+>|https?://\S+|[$€£¥]?\d[\d.,:/]*\d*(?:st|nd|rd|th)?%?",
     re.DOTALL,
 )
 WORD = lazy_pattern(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _UNSPACED = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af々]+")
 _UNJUDGED = lazy_pattern(r"[\u0e00-\u0e7f\u0900-\u0dff\u0590-\u05ff\u06a9\u06af\u06cc\u067e]")
 _BREAK = any_case(
-    r"(?:[,:—–-]|^|\s)\s*(?:and\s+)?\b(?:so|but|yet|therefore|thus|hence|consequently|daher|also|somit"
-    r"|folglich|aber|donc|mais"
-    r"|por lo tanto|por tanto|así que|pero|portanto|logo|mas sim|mas|quindi|dunque|ma|поэтому|значит|но"
-    r"|sondern|sino|mas sim|bensì|no(?=:)|а|nên|vậy|bu yüzden|bu nedenle|więc|zatem|czyli|dlatego|dus|daarom"
-    r"|därför|alltså|jadi|maka|which (?:shows|means|implies|tells us)(?: that)?)\b,?|[;；]"
+    r"(?:[,:—–-]|^|\s)\s*(?:and\s+)?\b(?:so|but|yet|therefore|thus|hence|consequently|daher|also|somit|folglich|aber"
+    r"|donc|mais|por lo tanto|por tanto|así que|pero|portanto|logo|mas sim|mas|quindi|dunque|ma|поэтому|значит|но"
+    r"|sondern|sino|mas sim|bensì|no(?=:)|а|nên|vậy|bu yüzden|bu nedenle|więc|zatem|czyli|dlatego|dus|daarom|därför"
+    r"|alltså|jadi|maka|which (?:shows|means|implies|tells us)(?: that)?)\b,?|[;；]"
     r"|所以|因此|但是?|这是?(?:错误|不对|错)的?[,，]|我?[算写弄说]错了?[,，]|其实|而是|应该是(?=§)|よって"
     r"|したがって|ゆえに|が、|ではなく|따라서|이 아니라|지만|므로|니까|إذن|لذلك|لكن|بل"
     r"|§[^,，。]*[,，](?!\W*§\W*$)"
@@ -37,11 +35,10 @@ _HALVING = any_case(r"\bhalving\b")
 _SAYING = any_case(r"\b(?:said|says?|told|tells?|claim(?:s|ed)?|thinks?|believes?|guess(?:es|ed)?)\b")
 # "At least", "Ballpark:": what bounds the content of a box, unless the question asks for an extreme value.
 _BOUNDED = any_case(
-    r"(?:\b(?:at (?:least|most)|(?:less|more|fewer|greater) than|no more than|up to|höchstens|mindestens|au (?:plus"
-    r"|moins)"
-    r"|environ|a lo (?:más|sumo)|al menos|como (?:máximo|mínimo)|até|no máximo|ballpark|roughly|approximately"
-    r"|somewhere near"
-    r"|circa|etwa|ungefähr)|(?:не )?(?:менее|более|меньше|больше)|примерно|最多|至多|至少|大约|最大で|少なくとも"
+    r"(?:\b(?:at (?:least|most)|(?:less|more|fewer|greater) than|no more than|up to|höchstens|mindestens"
+    r"|au (?:plus|moins)|environ|a lo (?:más|sumo)|al menos|como (?:máximo|mínimo)|até|no máximo|ballpark|roughly"
+    r"|approximately|somewhere near|circa|etwa|ungefähr)|(?:не )?(?:менее|более|меньше|больше)|примерно|最多|至多|至少"
+    r"|大约|最大で|少なくとも"
     r"|多くとも)[\s:：$]*$"
 )
 _ASKS_EXTREME = any_case(
@@ -56,10 +53,9 @@ _INTRO = any_case(
     r"|in the end|oops|wait|correction|at last|no matter (?:how|what|which|the|where|who)(?: \w+){1,4}|anyway"
     r"|however|but|still|nevertheless"
     r"|no|yes|again|as (?:you|we|one) can see"
-    r"|(?:by|since|because|from"
-    r"|(?!assum|guess|suppos|imagin|pretend|suspect|hop|kidd|jok|say|claim|ly|cheat)[a-z]{2,}ing"
-    r"|[^\W\d_]{3,}(?:ando|endo|indo)|en [^\W\d_]{3,}ant"
-    r"|after|regardless of)\b[^,¤:]{0,120})(?:,\s*|\s(?=(?:we|i) ))"
+    r"|(?:by|since|because|from|(?!assum|guess|suppos|imagin|pretend|suspect|hop|kidd|jok|say|claim|ly"
+    r"|cheat)[a-z]{2,}ing|[^\W\d_]{3,}(?:ando|endo|indo)|en [^\W\d_]{3,}ant|after|regardless of)\b[^,¤:]{0,120})(?:,\s*"
+    r"|\s(?=(?:we|i) ))"
 )
 _MINE = any_case(r"\b(?:i|me|my|you|your|he|she|they|his|her|their|key|hearsay|luck|guess\w*)\b")
 # "..., even though 8 looks right": what is conceded leaves the answer as it is, unless it is the writer's doubt.
@@ -96,21 +92,17 @@ _CONDITION = any_case(
 _CONCLUDED = any_case(r"\b(?:therefore|thus|hence|so)\b,?")
 _CONCESSION = any_case(
     r"^\W*(?:although|though|even though|while|whereas|despite|in spite of|contrary to|unlike|obwohl|auch "
-    r"wenn|bien que|malgré"
-    r"|aunque|a pesar de|embora|apesar de|sebbene|nonostante|хотя|несмотря на)\b[^,]*,"
+    r"wenn|bien que|malgré|aunque|a pesar de|embora|apesar de|sebbene|nonostante|хотя|несмотря на)\b[^,]*,"
 )
 # Phrases of understood words that leave the answer open or attribute it to somebody else.
 _OPEN = any_case(
-    r"\b(?:made (?:it|this|that) up|used to (?:be|equal)|supposed to (?:be|equal)|so far|up to (?:now|here"
-    r"|this point)|for now|as of"
-    r"|to date|at this point|at the moment|(?:he"
-    r"|she|they|you|my (?!final|last|own|only|single|real|definitive)\w+) (?:get|got|gets"
-    r"|find|finds|found|obtains?|obtained|compute[sd]?|answer(?:s|ed)?|calculate[sd]?|wrote|chose|picked"
-    r"|put)(?= [§¤(]|\W*$)"
-    r"|\w+['’]s (?:own )?(?:answer|guess|solution|response|reply|choice|pick|result)(?! (?:set|curve))"
-    r"|(?:his|her|their|your) (?:answer|guess|solution|response|reply|choice|pick|result))\b"
-    r"|\b(?:he|she|they|you|my \w+) (?:get|got|gets|finds?|found|obtains?|obtained|computed?|answer(?:s"
-    r"|ed)?|wrote|put)\W*$"
+    r"\b(?:made (?:it|this|that) up|used to (?:be|equal)|supposed to (?:be|equal)|so far|up to (?:now|here|this point)"
+    r"|for now|as of|to date|at this point|at the moment|(?:he|she|they|you|my (?!final|last|own|only|single|real"
+    r"|definitive)\w+) (?:get|got|gets|find|finds|found|obtains?|obtained|compute[sd]?|answer(?:s|ed)?|calculate[sd]?"
+    r"|wrote|chose|picked|put)(?= [§¤(]|\W*$)|\w+['’]s (?:own )?(?:answer|guess|solution|response|reply|choice|pick"
+    r"|result)(?! (?:set|curve))|(?:his|her|their|your) (?:answer|guess|solution|response|reply|choice|pick|result))\b"
+    r"|\b(?:he|she|they|you|my \w+) (?:get|got|gets|finds?|found|obtains?|obtained|computed?|answer(?:s|ed)?|wrote"
+    r"|put)\W*$"
 )
 _ONE_OF_SEVERAL = any_case(
     r"\b(?:one|some|an?|another|first|second|third|next|half|other|possible) (?:possible |of the "
@@ -118,48 +110,38 @@ _ONE_OF_SEVERAL = any_case(
 )
 _NO_NOUNS = UNSAFE | SAFE | {"times", "less", "plus", "minus", "problems", "questions", "exercises", "is", "was"}
 _LED_FALSELY = any_case(
-    r"\b(?:do not|don['’]?t|never) (?:be (?:fooled|misled|deceived|tricked)|worry|panic)"
-    r"|make no mistake|^\W*correction\W*$"
-    r"|\b(?:correct|correcting|fix|fixing) (?:my|the|an|our) (?:\w+ )?(?:mistake|error|slip)\b"
+    r"\b(?:do not|don['’]?t|never) (?:be (?:fooled|misled|deceived|tricked)|worry|panic)|make no mistake"
+    r"|^\W*correction\W*$|\b(?:correct|correcting|fix|fixing) (?:my|the|an|our) (?:\w+ )?(?:mistake|error|slip)\b"
     r"|\b(?:isn['’]t|not) (?:hard|difficult)\b"
 )
 # Beginnings of sentences that speak of the answer before them.
 _REFERS = any_case(
-    r"\W*+(?:(?:and|also|still|then|now|well|so|oh|ah|ok|okay|of course|in fact|indeed|clearly|sadly"
-    r"|unfortunately|alas"
+    r"\W*+(?:(?:and|also|still|then|now|well|so|oh|ah|ok|okay|of course|in fact|indeed|clearly|sadly|unfortunately|alas"
     r"|honestly|frankly|to be honest)\b\W*)*"
-    r"(?:(?:it|this|that|these|those|which|such|§|the (?:above|previous|former|latter|last|first|second"
-    r"|real|true|actual|correct"
-    r"|right|proper)|no|not|nope|never|wait|hold|hmm+|oops|whoops|sorry|but|however|yet|although|though|nevertheless"
-    r"|nonetheless|except|unless|actually|alternatively|or|otherwise|else|rather|instead|please|just|psych"
-    r"|maybe|perhaps"
-    r"|das|dies|diese[rs]?|es|nein|aber|doch|jedoch|leider|oder|moment|ce|cet|cette|cela|ça|c['’]est|non"
-    r"|mais|cependant"
-    r"|pourtant|malheureusement|ou|eso|esto|esta|este|no|pero|sin|desafortunadamente|o|isso|isto|não|mas"
-    r"|porém|questo|ciò"
-    r"|quello|ma|però|purtroppo|это|этот|нет|но|однако|или)\b"
+    r"(?:(?:it|this|that|these|those|which|such|§|the (?:above|previous|former|latter|last|first|second|real|true"
+    r"|actual|correct|right|proper)|no|not|nope|never|wait|hold|hmm+|oops|whoops|sorry|but|however|yet|although|though"
+    r"|nevertheless|nonetheless|except|unless|actually|alternatively|or|otherwise|else|rather|instead|please|just|psych"
+    r"|maybe|perhaps|das|dies|diese[rs]?|es|nein|aber|doch|jedoch|leider|oder|moment|ce|cet|cette|cela|ça|c['’]est|non"
+    r"|mais|cependant|pourtant|malheureusement|ou|eso|esto|esta|este|no|pero|sin|desafortunadamente|o|isso|isto|não|mas"
+    r"|porém|questo|ciò|quello|ma|però|purtroppo|это|этот|нет|но|однако|или)\b"
     r"|这|那|它|此|该|不|但|可是|然而|或|其实|等|これ|それ|この|その|いや|しかし|ただ|でも|아니|하지만"
     r"|그러나|이것|그것|هذا|هذه|لكن|لا|أو|ذلك)"
 )
 _NAMES_IT = any_case(
     r"\b(?:halve\w*|halving|counted twice|double-count\w*|over-?count\w*|under-?count\w*|flipped|swapped|forgot\w*"
-    r"|overlook\w*|neglect\w*|omit\w*|contradict\w*|violat\w*|still to be|i|i['’]\w+|me|my|mine|myself"
-    r"|answers?|results?|solutions?|above"
-    r"|previous(?:ly)?|earlier|boxed|guess\w*|correct\w*"
-    r"|incorrect\w*|wrong\w*|false\w*|mistake\w*|error\w*|kidding|joke\w*|trust\w*|ignore\w*|disregard\w*|discard\w*"
-    r"|ich|mein\w*|mir|mich|antwort|lösung|ergebnis|je|j['’]\w+|moi|mon|ma|réponse|résultat|yo|mi|me"
-    r"|respuesta|resultado"
-    r"|solución|eu|meu|minha|resposta|solução|io|mio|mia|risposta|risultato|soluzione|я|мой|мне|меня"
-    r"|ответ\w*|решени\w*|результат\w*)\b"
+    r"|overlook\w*|neglect\w*|omit\w*|contradict\w*|violat\w*|still to be|i|i['’]\w+|me|my|mine|myself|answers?"
+    r"|results?|solutions?|above|previous(?:ly)?|earlier|boxed|guess\w*|correct\w*|incorrect\w*|wrong\w*|false\w*"
+    r"|mistake\w*|error\w*|kidding|joke\w*|trust\w*|ignore\w*|disregard\w*|discard\w*|ich|mein\w*|mir|mich|antwort"
+    r"|lösung|ergebnis|je|j['’]\w+|moi|mon|ma|réponse|résultat|yo|mi|me|respuesta|resultado|solución|eu|meu|minha"
+    r"|resposta|solução|io|mio|mia|risposta|risultato|soluzione|я|мой|мне|меня|ответ\w*|решени\w*|результат\w*)\b"
     r"|我|答案|结果|結果|上面|以上|答え|正解|解答|私|僕|답|결과|الجواب|الإجابة|النتيجة|أنا"
 )
 # A sentence about an answer or its writer, where an everyday word may say whose the answer is or when it held.
 OF_ANSWERS = any_case(
     r"\b(?:answers?|results?|solutions?|values?|numbers?|guess\w*|i|i['’]\w+|me|my|mine|antwort\w*|ergebnis\w*"
-    r"|lösung\w*"
-    r"|zahl|ich|mein\w*|réponse\w*|résultat\w*|solution\w*|nombre|je|j['’]\w+|mon|ma|respuesta\w*|resultado\w*|solución"
-    r"|número|yo|mi|resposta\w*|solução|eu|meu|minha|risposta|risultato|soluzione|numero|io|mio|mia|ответ\w*"
-    r"|результат\w*|решени\w*|число|я|мой)\b|答|الجواب|الإجابة|उत्तर|정답|답[은이]"
+    r"|lösung\w*|zahl|ich|mein\w*|réponse\w*|résultat\w*|solution\w*|nombre|je|j['’]\w+|mon|ma|respuesta\w*"
+    r"|resultado\w*|solución|número|yo|mi|resposta\w*|solução|eu|meu|minha|risposta|risultato|soluzione|numero|io|mio"
+    r"|mia|ответ\w*|результат\w*|решени\w*|число|я|мой)\b|答|الجواب|الإجابة|उत्तर|정답|답[은이]"
 )
 _OF_FORMS = any_case(r"\b(?:examples?|formats?|templates?|samples?|instructions?|placeholders?|syntax|style)\b")
 _ANSWERS_WITH = any_case(
@@ -180,46 +162,40 @@ _POINTS_AT = any_case(r"\b(?:it|this|that|answers?|numbers?|values?|results?|abo
 _LATIN = lazy_pattern(r"[A-Za-zÀ-ÿА-я]")
 _OBJECTS = any_case(
     r"\W*+(?:(?:and|well|so|oh|ah)\b\W*)?(?:but(?! (?:i|we) (?:double-?)?check)|however|yet|although|though"
-    r"|nevertheless"
-    r"|nonetheless|except|unless|actually|alternatively|or|otherwise|else|rather|instead|unfortunately|alas|sadly"
-    r"|no|not|nope|never|wait|hold|hmm+|oops|whoops|sorry|of course|then again|on (?:second|reflection|closer)|maybe"
-    r"|perhaps|psych|lol|please|just|honestly|frankly|edit|correction|update|grade|score|§|¤"
-    r"|aber|doch|jedoch|leider|oder|nein|moment|mais|cependant|pourtant|malheureusement|ou|non|pero|sin|no|o"
-    r"|mas|porém|não|ma|però|purtroppo|но|однако|или|нет|لكن|لا|أو)\b"
+    r"|nevertheless|nonetheless|except|unless|actually|alternatively|or|otherwise|else|rather|instead|unfortunately"
+    r"|alas|sadly|no|not|nope|never|wait|hold|hmm+|oops|whoops|sorry|of course|then again|on (?:second|reflection"
+    r"|closer)|maybe|perhaps|psych|lol|please|just|honestly|frankly|edit|correction|update|grade|score|§|¤|aber|doch"
+    r"|jedoch|leider|oder|nein|moment|mais|cependant|pourtant|malheureusement|ou|non|pero|sin|no|o|mas|porém|não|ma"
+    r"|però|purtroppo|но|однако|или|нет|لكن|لا|أو)\b"
 )
 _SPEAKS = any_case(r"\b(?:i|i['’]\w+|ich|je|j['’]\w+|yo|eu|io|я)\b")
 # What the writer did to find the answer, or says to the reader: no judgement of the answer.
 _DID = any_case(
-    r"\b(?:i|i['’]ve|i have|i['’]m|i am) (?:\w+ly |just |also |then |first |have )?(?:used?|solved?|factored"
-    r"|applied|noticed"
-    r"|computed|calculated|worked|checked|double-checked|rechecked|verified|counted|added|subtracted|multiplied|divided"
-    r"|simplified|substituted|started|began|wrote (?!this|it|that|something)|expanded|rearranged|converted|hope|can"
-    r"|will|would be (?:happy|glad)|confident|sure|certain|happy|glad)\b"
+    r"\b(?:i|i['’]ve|i have|i['’]m|i am) (?:\w+ly |just |also |then |first |have )?(?:used?|solved?|factored|applied"
+    r"|noticed|computed|calculated|worked|checked|double-checked|rechecked|verified|counted|added|subtracted|multiplied"
+    r"|divided|simplified|substituted|started|began|wrote (?!this|it|that|something)|expanded|rearranged|converted|hope"
+    r"|can|will|would be (?:happy|glad)|confident|sure|certain|happy|glad)\b"
 )
 _JUDGEMENT = 8  # words: "This was a stab in the dark." is a judgement; longer sentences explain
 _IS = any_case(
-    r"\W*+(?:and |so |still |then |well )?(?:(?:it|this|that|which|these|those|das|dies|es|ce|c['’]|cela|ça|eso"
-    r"|esto|isso"
-    r"|isto|questo|ciò|это)(?: (?:answer|value|result|number|solution|one))?"
+    r"\W*+(?:and |so |still |then |well )?(?:(?:it|this|that|which|these|those|das|dies|es|ce|c['’]|cela|ça|eso|esto"
+    r"|isso|isto|questo|ciò|это)(?: (?:answer|value|result|number|solution|one))?"
     r"|the (?:above|answer|value|result|boxed \w+|number|solution))"
-    r"(?:['’]s|\s*['’]?(?:is|was|are|were|seems?|looks?|sounds?|feels?|smells?|appears?|ist|war|est|était|es|era"
-    r"|é|è))?\b"
+    r"(?:['’]s|\s*['’]?(?:is|was|are|were|seems?|looks?|sounds?|feels?|smells?|appears?|ist|war|est|était|es|era|é"
+    r"|è))?\b"
 )
 # In a sentence about the answer, words that speak against it, in addition to UNSAFE.
 _AGAINST = any_case(
     r"\b(?:ignor(?:e|es|ed|ing)|disregard\w*|discard\w*|forg[eo]t\w*|redo\w*|retract\w*|scratch|doubt\w*|bogus|careless"
     r"|na[iï]ve(?:ly)?|slips?|(?:over|under|double|mis)-?(?:count|calculat|read|cop)\w*|contradict\w*|violat\w*"
-    r"|fail(?:s|ed)?"
-    r"|suspicious|fishy|approximat\w+|rough(?:ly)?|estimate[ds]?|bounds?|placeholder|unverified|untested|tentative\w*"
-    r"|provisional\w*|incomplete|partial(?:ly)?(?! (?:sum|fraction|derivative|quotient|product))"
-    r"|decoy|bait|kidding|joking|jok(?:e|es)|differs?|reconsider\w*"
-    r"|second thoughts?|reflection"
-    r"|real (?:answer|value|number)|true (?:answer|value|number)|actual (?:answer|value|number)|something else|instead"
-    r"|halv(?:e|ed|ing)|double it|to (?:divide|multiply|subtract|square)|made up|invented|random\w*|thin air"
-    r"|arbitrar\w+(?! (?:\w+ )?(?:constants?|integers?|numbers?|reals?))|hunch|stab|coin|unsure|uncertain|confus\w+"
-    r"|inconsistent|off by"
-    r"|close to|or so|too (?:big|small|large|low|high|easy|much|many|good)|geraten|erfunden|deviné|inventé|inventado"
-    r"|inventei|adivin\w+|inventato|indovinato|equivo\w+|выдум\w+|угада\w+|ошиб\w+)\b"
+    r"|fail(?:s|ed)?|suspicious|fishy|approximat\w+|rough(?:ly)?|estimate[ds]?|bounds?|placeholder|unverified|untested"
+    r"|tentative\w*|provisional\w*|incomplete|partial(?:ly)?(?! (?:sum|fraction|derivative|quotient|product))|decoy"
+    r"|bait|kidding|joking|jok(?:e|es)|differs?|reconsider\w*|second thoughts?|reflection|real (?:answer|value|number)"
+    r"|true (?:answer|value|number)|actual (?:answer|value|number)|something else|instead|halv(?:e|ed|ing)|double it"
+    r"|to (?:divide|multiply|subtract|square)|made up|invented|random\w*|thin air|arbitrar\w+(?! (?:\w+ )?(?:constants?"
+    r"|integers?|numbers?|reals?))|hunch|stab|coin|unsure|uncertain|confus\w+|inconsistent|off by|close to|or so"
+    r"|too (?:big|small|large|low|high|easy|much|many|good)|geraten|erfunden|deviné|inventé|inventado|inventei"
+    r"|adivin\w+|inventato|indovinato|equivo\w+|выдум\w+|угада\w+|ошиб\w+)\b"
 )
 _PREDICATE = any_case(
     r"\W*+(?:is|was|are|were|would|could|might|may|can|cannot|should|must|turn\w*|look\w*|seem\w*|sound\w*|feel\w*"
@@ -239,11 +215,10 @@ _NAME_ELSE = lazy_pattern(r"(?<=[a-zà-ÿа-яё,] )[A-ZÀ-ÖА-Я][a-zà-ÿа-�
 _OR = lazy_pattern(r"§(?:,?\s+or\s+(?:about\s+)?|或)(?:[A-Za-z]\s*=\s*)?§")  # already compared with each other
 _PLURAL = lazy_pattern(r"§[\s$})*]{0,3}([^\W\d_]+)")
 CONDITIONAL = Gated(
-    r"\b(?:serait|seraient|pourrait|devrait|vaudrait|donnerait|ferait|aurait|sería|serían|podría|debería"
-    r"|daría|valdría|seria|seriam"
-    r"|poderia|deveria|daria|sarebbe|sarebbero|potrebbe|dovrebbe|darebbe|wäre|wären|würde|würden|könnte"
-    r"|müsste|dürfte|sollte|sei|seien|gdyby|\w{2,}ł[aoy]?by|skulle|zou(?:den)?|seandainya"
-    r"|(?-i:[a-zéí]+erait|[a-zéí]+rían?|[a-z]+erebbe))\b|\bбы\b"
+    r"\b(?:serait|seraient|pourrait|devrait|vaudrait|donnerait|ferait|aurait|sería|serían|podría|debería|daría|valdría"
+    r"|seria|seriam|poderia|deveria|daria|sarebbe|sarebbero|potrebbe|dovrebbe|darebbe|wäre|wären|würde|würden|könnte"
+    r"|müsste|dürfte|sollte|sei|seien|gdyby|\w{2,}ł[aoy]?by|skulle|zou(?:den)?|seandainya|(?-i:[a-zéí]+erait"
+    r"|[a-zéí]+rían?|[a-z]+erebbe))\b|\bбы\b"
 )
 
 

@@ -23,10 +23,9 @@ _FOUND_BY_MYSELF = lazy_pattern(
 )
 _SIX = any_case(r"\bsei\b")  # a subjunctive in German, but not in Italian and Portuguese
 _SINCE = (
-    r"since|because|as|given that|seeing that|if|when|weil|da|wenn|puisque|comme|parce que|si|como|ya que"
-    r"|dado que|puesto que|porque|visto que"
-    r"|siccome|poiché|dato che|se|omdat|aangezien|als|eftersom|om|ponieważ|skoro|jeśli|vì|nếu|karena|jika"
-    r"|если|так как|поскольку|раз|çünkü"
+    r"since|because|as|given that|seeing that|if|when|weil|da|wenn|puisque|comme|parce que|si|como|ya que|dado que"
+    r"|puesto que|porque|visto que|siccome|poiché|dato che|se|omdat|aangezien|als|eftersom|om|ponieważ|skoro|jeśli|vì"
+    r"|nếu|karena|jika|если|так как|поскольку|раз|çünkü"
 )
 # A reason or condition before its main clause: "Since 162 is more than 158, Ines is taller."
 _PREMISE = any_case(
@@ -45,9 +44,8 @@ _BESIDE = Gated(
 )
 # Words that restate what precedes them and conclude nothing from it.
 _RESTATES = any_case(
-    r"\W*+(?:which is|that|namely|in other|i\.e|d\.|das heißt|nämlich|c['’]est|es decir|a saber|o sea|ou seja"
-    r"|isto|cioè|vale|to jest"
-    r"|oftewel|dat|det|yani|tức|yaitu|то есть|т|يعني|यानी|即|也就是|すなわち|つまり|즉|共)"
+    r"\W*+(?:which is|that|namely|in other|i\.e|d\.|das heißt|nämlich|c['’]est|es decir|a saber|o sea|ou seja|isto|cioè"
+    r"|vale|to jest|oftewel|dat|det|yani|tức|yaitu|то есть|т|يعني|यानी|即|也就是|すなわち|つまり|즉|共)"
 )
 # The languages of UNSAFE. Each has the words of UNSAFE that belong to other languages and are harmless in it.
 _HARMFUL_IN = {
@@ -56,9 +54,8 @@ _HARMFUL_IN = {
     "ko": set(), "hi": set(),
 }  # fmt: skip
 _REASON = Gated(
-    r"[,(]?\s*\b(?:because|since|as (?=\d)|weil|denn|car|puisque|parce que|porque|ya que|pues(?!,)|pois(?!,)"
-    r"|perché|poiché|siccome|omdat|want|eftersom|ty"
-    r"|ponieważ|bo|çünkü|vì|karena|потому что|так как)\b"
+    r"[,(]?\s*\b(?:because|since|as (?=\d)|weil|denn|car|puisque|parce que|porque|ya que|pues(?!,)|pois(?!,)|perché"
+    r"|poiché|siccome|omdat|want|eftersom|ty|ponieważ|bo|çünkü|vì|karena|потому что|так как)\b"
 )
 # "If she is x years old", "Если разделить 18 на 4": the condition names an unknown or performs a calculation.
 _NAMES_UNKNOWN = any_case(

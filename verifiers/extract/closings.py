@@ -77,24 +77,21 @@ def closing_share(text: str, sentence: Span, language: str, asked: str, *, fract
 
 # Asks for several values.
 _ASKS_SEVERAL = Gated(
-    r"\b(?:what|which) are\b|\b(?:what|which) (?:\w+ )?(?:numbers|integers|values|pairs|primes|factors|divisors"
-    r"|roots|solutions|angles|sides|digits"
-    r"|ages|dimensions|coordinates|zeros)\b|\b(?:find|list|name|give|determine|state|write(?: down)?"
-    r"|solve)\b[^.?!]{0,20}\b(?:all|both|the(?: \w+){0,2}"
+    r"\b(?:what|which) are\b|\b(?:what|which) (?:\w+ )?(?:numbers|integers|values|pairs|primes|factors|divisors|roots"
+    r"|solutions|angles|sides|digits|ages|dimensions|coordinates|zeros)\b|\b(?:find|list|name|give|determine|state"
+    r"|write(?: down)?|solve)\b[^.?!]{0,20}\b(?:all|both|the(?: \w+){0,2}"
     r" (?:numbers|integers|values|pairs|primes|factors|divisors|multiples|roots|solutions|terms|zeros))\b"
     r"|\b(?:find|determine|compute|calculate|list|give|state) the (?:\w+ ){0,2}(?:eigenvalues|intercepts|asymptotes"
-    r"|foci"
-    r"|extrema|coordinates|dimensions|measures|lengths)\b|\bwelche\b|\b(?:bestimme|finde|nenne|gib|löse)\b"
+    r"|foci|extrema|coordinates|dimensions|measures|lengths)\b|\bwelche\b|\b(?:bestimme|finde|nenne|gib|löse)\b"
     r"[^.?!]{0,20}\b(?:alle|die|beide)\b|\bquel(?:le)?s\b|\b(?:trouve[rz]?|donne[rz]?|détermine[rz]?|liste[rz]?"
     r"|énumère[rz]?)\b[^.?!]{0,20}\b(?:tous|toutes|les)\b"
-    r"|\bcuáles\b|\bqué \w+s\b|\b(?:halla|encuentra|enumera|determina|da|lista)\b[^.?!]{0,20}\b(?:tod[oa]s|los"
-    r"|las)\b|\bquais\b|\bque números\b"
+    r"|\bcuáles\b|\bqué \w+s\b|\b(?:halla|encuentra|enumera|determina|da|lista)\b[^.?!]{0,20}\b(?:tod[oa]s|los|las)\b"
+    r"|\bquais\b|\bque números\b"
     r"|\b(?:encontre|determine|liste|ache|dê)\b[^.?!]{0,20}\b(?:tod[oa]s|os|as)\b|\bquali\b|\b(?:trova|elenca"
     r"|determina)\b[^.?!]{0,20}\b(?:tutt[ie]|i|le|gli)\b"
     r"|\b(?:welke|noem|vilka|jakie|wymień|hangi \w+lar|hangi sayı|tüm|bütün|những|các|apa saja)\b|(?<!\w)(?:какие"
-    r"|каковы"
-    r"|(?:найдите|назовите|перечислите|укажите)[^.?!]{0,20}все"
-    r"|які|знайдіть всі|ما هي|أوجد جميع|ποιοι|ποιες|ποια)|哪些|哪两个|哪几个|所有|すべて|全て|何と何|모두 (?:구|찾)"
+    r"|каковы|(?:найдите|назовите|перечислите|укажите)[^.?!]{0,20}все|які|знайдіть всі|ما هي|أوجد جميع|ποιοι|ποιες"
+    r"|ποια)|哪些|哪两个|哪几个|所有|すべて|全て|何と何|모두 (?:구|찾)"
     r"|모든|무엇과|कौन-?सी? (?:दो )?संख्याएँ"
 )
 _AND = any_case(
@@ -104,11 +101,10 @@ _AND = any_case(
 # The words directly before a list that is stated.
 _STATES_LIST = any_case(
     r"(?:\b(?:are|is|be|sind|ist|lauten|sont|est|son|es|são|é|sono|è|zijn|is|är|to|są|wynoszą|jsou|adalah|ialah|là"
-    r"|include|involved are)\b|(?<!\w)(?:это|равны|будут|є|هي|هما|είναι"
-    r"|हैं|הם)(?!\w)|[—–:：是为為はが]|[은는])"
+    r"|include|involved are)\b|(?<!\w)(?:это|равны|будут|є|هي|هما|είναι|हैं|הם)(?!\w)|[—–:：是为為はが]|[은는])"
     r"(?:[\s,]+(?:thus|therefore|then|hence|simply|just|exactly|also|somit|daher|folglich|genau|donc|alors|ainsi"
-    r"|entonces|pues|então|portanto|logo|quindi|dunque|dus|alltså|więc"
-    r"|zatem|the numbers|numbers?|die zahlen))*[\s,]*[*$({\[]*$|^\W*(?:so|therefore|thus|hence|also|donc|así que"
+    r"|entonces|pues|então|portanto|logo|quindi|dunque|dus|alltså|więc|zatem|the numbers|numbers?"
+    r"|die zahlen))*[\s,]*[*$({\[]*$|^\W*(?:so|therefore|thus|hence|also|donc|así que"
     r"|portanto|quindi)?\W*$"
 )
 
@@ -165,16 +161,14 @@ _BOUNDS = any_case(
     r"(?<![.,])[\s.!*]*(?:lies?|liegt|liegen|ligger)?[\s.!*]*$"
 )
 _ASKS_POINT = any_case(
-    r"\b(?:points?|coordinates?|cent(?:er|re)|zentrum|mittelpunkt|centro|vertex|midpoint|meet|intersect\w*|cross|punkt\w*|koordinaten|scheitel\w*"
-    r"|schneide\w*|sommet"
-    r"|coordonnées|milieu|puntos?|vértice|coordenadas|ponto|punto|coordinate|vertice|vect(?:or|eur)s?|vektor"
-    r"|vettore|wektor|współrzędn\w*|tọa độ|vectơ|koordinat\w*)\b"
+    r"\b(?:points?|coordinates?|cent(?:er|re)|zentrum|mittelpunkt|centro|vertex|midpoint|meet|intersect\w*|cross"
+    r"|punkt\w*|koordinaten|scheitel\w*|schneide\w*|sommet|coordonnées|milieu|puntos?|vértice|coordenadas|ponto|punto"
+    r"|coordinate|vertice|vect(?:or|eur)s?|vektor|vettore|wektor|współrzędn\w*|tọa độ|vectơ|koordinat\w*)\b"
     r"|(?<!\w)(?:точк\w*|координат\w*|вершин\w*|вектор\w*)|点|坐标|座標|頂点|좌표|向量|ベクトル|벡터"
 )
 _ASKS_FACTORS = any_case(
     r"prime factor|factoriz|factoris|primfaktor|facteurs premiers|factores primos|fatores primos|fattori primi"
-    r"|простые множ"
-    r"|质因数|質因数|素因数|소인수|czynniki pierwsze|priemfactor"
+    r"|простые множ|质因数|質因数|素因数|소인수|czynniki pierwsze|priemfactor"
 )
 _POWER = r"\d{1,6}[²³⁴⁵⁶⁷⁸⁹]?(?:\^\{?\d\}?)?"
 _FACTORS = lazy_pattern(  # "360 = 2³ × 3² × 5"
@@ -263,16 +257,14 @@ _WITHIN = any_case(  # "all real numbers between -2 and 3, endpoints included"
 _COMPARED = (
     r"(?:(?P<least>at least|not (?:less|smaller) than|no (?:less|smaller) than|mindestens|au moins|al menos|pelo menos"
     r"|не менш\w* (?:за|від)|не меньше)|(?P<most>at most|no(?:t)? (?:more|greater|larger) than|höchstens|au plus"
-    r"|como máximo"
-    r"|no máximo|не більш\w* (?:за|від)|не больше)"
-    r"|(?P<greater>greater|larger|bigger|größer|supérieure?s?|plus grande?s?|mayor(?:es)?|maior(?:es)?|maggiori?"
-    r"|больше|groter|större|większ\w+)"
+    r"|como máximo|no máximo|не більш\w* (?:за|від)|не больше)"
+    r"|(?P<greater>greater|larger|bigger|größer|supérieure?s?|plus grande?s?|mayor(?:es)?|maior(?:es)?|maggiori?|больше"
+    r"|groter|större|większ\w+)"
     r"|(?P<less>less|smaller|kleiner|inférieure?s?|plus petite?s?|menor(?:es)?|minori?|меньше|kleiner|mindre"
     r"|mniejsz\w+))"
     r"(?:\s(?:than|als|à|que|do que|di|a|чем|dan|än|niż|od))?(?:\s(?P<equal>or equal to|than or equal to|oder gleich"
-    r"|ou égaux? à"
-    r"|ou égales? à|o igual(?:es)? (?:a|que)"
-    r"|ou igua(?:l|is) a|o ugual[ei] a|или равн\w+))?(?:\s(?:than|als|à|que|do que|di|a|чем|dan|än|niż|od))?"
+    r"|ou égaux? à|ou égales? à|o igual(?:es)? (?:a|que)|ou igua(?:l|is) a|o ugual[ei] a|или равн\w+))?(?:\s(?:than|als"
+    r"|à|que|do que|di|a|чем|dan|än|niż|od))?"
 )
 _NAMED = any_case(  # "x is greater than 4"
     r"(?<![\w'’^])(?P<name>[a-z])\$?\s(?:(?:is|be|ist|est|es|é|è|sia|must|muss|doit|debe|deve|has|to|être|ser|essere"
@@ -385,9 +377,8 @@ def _given(name: str) -> re.Pattern[str]:
     """Returns the pattern of "x = 4" and "x equals 4", where x is not a part of an expression."""
     return re.compile(
         rf"(?<![\w'’^\\/*·+−-])(?<![-+−*/·=] )(?P<name>{name})\$?\s?(?:=|(?:must be|has to be|is equal to|equals|is"
-        r"|ist gleich|ist|est égale? à|vaut|est|es igual a|vale|es|é igual a|é|è uguale a|è|is gelijk aan"
-        r"|är lika med|är"
-        r"|równa się|wynosi|равен|равна|равно|равняется)(?!\w)|等于"
+        r"|ist gleich|ist|est égale? à|vaut|est|es igual a|vale|es|é igual a|é|è uguale a|è|is gelijk aan|är lika med"
+        r"|är|równa się|wynosi|равен|равна|равно|равняется)(?!\w)|等于"
         r"|等於|[는은は])"
         rf"\s{{0,8}}\$?{_VALUE}\$?(?![A-Za-z0-9_(^]|[.,/]\d|\s?[-+−*/·=×÷])",
         re.IGNORECASE if name.isupper() else 0,

@@ -11,8 +11,7 @@ _TURN = (
     r"|\b(?:rather|instead)\b(?! (?:than|of))|\b(?:sondern|mais|sino(?: que)?|mas(?: sim)?|bensì|maar|utan|lecz|tylko"
     r"|melainkan|tetapi|mà(?: là)?|c['’]est|es (?:ist|sind))\b|,\s*(?:ale|ma|es|son|é|è|sono|a|das (?:ist|sind))\b"
     r"|\b(?:tatsächlich aber|in wirklichkeit(?: aber)?|actually|in fact|in reality|on second thoughts?|en réalité"
-    r"|en realidad"
-    r"|na verdade|in realtà)\b|на самом деле|实际上|其实|実際(?:に)?は|(?<!\w)(?:а|но)(?!\w)"
+    r"|en realidad|na verdade|in realtà)\b|на самом деле|实际上|其实|実際(?:に)?は|(?<!\w)(?:а|но)(?!\w)"
     r"|(?<!\w)(?:بل|وإنما|إنما)(?!\w)"
     r"|而是|应该是|應該是|(?<=[，,])是)"
 )
@@ -63,20 +62,17 @@ def contrast(text: str, sentence: Span) -> tuple[Span, int] | None:
 
 
 _DENYING = frozenset(
-    "no not neither nor none never n't kein keine keinen weder nicht ne pas ni non aucun aucune no sin "
-    "ninguna não nem nenhuma né"
-    " nessuna nessun niet geen noch inte nie ani не ни нет isn't aren't doesn't don't cannot can't without "
-    "ohne sans sem senza".split()
+    "no not neither nor none never n't kein keine keinen weder nicht ne pas ni non aucun aucune no sin ninguna não nem"
+    " nenhuma né nessuna nessun niet geen noch inte nie ani не ни нет isn't aren't doesn't don't cannot can't without"
+    " ohne sans sem senza".split()
 )
 _WORD = lazy_pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 # Words that judge, report or suppose, so that the clause is about the text after the colon.
 _JUDGES = Gated(
-    r"\b(?:true|so|right|correct\w*|case|wrong|false|answers?|results?|solutions?|claim\w*|think\w*|say|said"
-    r"|thought|first|guess\w*|believe\w*|known?"
-    r"|if|would|could|might|maybe|sure|clear|certain|this|that|it|or|like|verdad|ciert[oa]|correct[oa]|respuesta"
-    r"|certo|verdade|resposta|vrai|réponse|exact"
-    r"|richtig|wahr|antwort|das|stimmt|vero|corretto|risposta|giusto|ça|cela|c['’]est|eso|esto|isso|questo|ciò|dat"
-    r"|waar|antwoord|to|prawda|det|svaret)\b"
+    r"\b(?:true|so|right|correct\w*|case|wrong|false|answers?|results?|solutions?|claim\w*|think\w*|say|said|thought"
+    r"|first|guess\w*|believe\w*|known?|if|would|could|might|maybe|sure|clear|certain|this|that|it|or|like|verdad"
+    r"|ciert[oa]|correct[oa]|respuesta|certo|verdade|resposta|vrai|réponse|exact|richtig|wahr|antwort|das|stimmt|vero"
+    r"|corretto|risposta|giusto|ça|cela|c['’]est|eso|esto|isso|questo|ciò|dat|waar|antwoord|to|prawda|det|svaret)\b"
     r"|это|верно|правда|ответ"
 )
 

@@ -15,9 +15,8 @@ from verifiers.lazy_pattern import any_case, lazy_pattern
 # -- "not" directly before an answer, and other words that turn an announcement into its opposite
 _NOT_EN = (
     r"\b(?:not|never|isn't|is not|wasn't|aren't|cannot|can't|won't|nor|neither|incorrect|wrong|false|unlikely|doubt"
-    r"|isn’t|can’t|unknown|impossible|far from|anything but|no way|no chance|hardly|(?:don['’]t|do not"
-    r"|doesn['’]t|does not"
-    r"|didn['’]t) (?:think|believe|know|say|agree|claim|see))\b"
+    r"|isn’t|can’t|unknown|impossible|far from|anything but|no way|no chance|hardly|(?:don['’]t|do not|doesn['’]t"
+    r"|does not|didn['’]t) (?:think|believe|know|say|agree|claim|see))\b"
 )
 _NOT_ELSE = any_of(
     whole_words(
@@ -57,10 +56,9 @@ def negated(clause: str) -> bool:
 # If an ASCII text has none of these words, the patterns can't match it. Looking the words up costs far less.
 _NEGATING = frozenset(
     "not never t cannot won nor neither incorrect wrong false unlikely doubt unknown impossible hardly far anything"
-    " except don"
-    " do nicht kein keine keinesfalls niemals falsch unbekannt n ne pas jamais faux fausse nunca no non nie mai niet"
-    " geen inte ikke bukan tidak nu nem ei je nav incorrecto incorrecta falso falsa"
-    " mentira desconocido desconocida sbagliato sbagliata".split()
+    " except don do nicht kein keine keinesfalls niemals falsch unbekannt n ne pas jamais faux fausse nunca no non nie"
+    " mai niet geen inte ikke bukan tidak nu nem ei je nav incorrecto incorrecta falso falsa mentira desconocido"
+    " desconocida sbagliato sbagliata".split()
 )
 SAYING = frozenset(
     "say says said think thinks thought believe believes claim claims claimed argue argues guesses guessed".split()
@@ -82,9 +80,8 @@ def starts_negated(text: str) -> bool:
 
 
 _FOREIGN_ANCHOR = any_case(
-    r"antwort|ergebnis|resultat|r[ée]ponse|r[ée]sultat|respuesta|resultado|soluci|resposta|solu[çc]|risposta"
-    r"|risultat|antwoord"
-    r"|uitkomst|svar|odpowied|wynik|odpov|cevap|jawaban|rezultat|vastaus|tulos|\b(?:ist|est|es|é|è)\b"
+    r"antwort|ergebnis|resultat|r[ée]ponse|r[ée]sultat|respuesta|resultado|soluci|resposta|solu[çc]|risposta|risultat"
+    r"|antwoord|uitkomst|svar|odpowied|wynik|odpov|cevap|jawaban|rezultat|vastaus|tulos|\b(?:ist|est|es|é|è)\b"
 )
 
 
@@ -94,13 +91,11 @@ def _plain_english(text: str) -> bool:
 
 # -- before a box: directly before it, and earlier in its sentence
 _NOT_THIS = any_case(
-    r"(?:\b(?:not|isn['’]t|never|used to be|except|other than|rather than|instead of|opposite of|cannot be"
-    r"|can['’]t be|nor|neither|anything but|far from|ruled? out|exclude[ds]?|discard(?:ed)?|dismiss(?:ed)?"
-    r"|reject(?:ed)?"
-    r"|eliminated?|wrong|incorrect|false|nicht|kein(?:e|esfalls)?|n['’]est pas|pas|no es|no son|não é|não são"
-    r"|non è|non sono"
-    r"|niet|inte|ikke|nie (?:jest|je)|není|değil|bukan"
-    r"|không phải(?: là)?|nu (?:este|e)|nem|ei ole|δεν είναι|אינ[הו]|לא)"
+    r"(?:\b(?:not|isn['’]t|never|used to be|except|other than|rather than|instead of|opposite of|cannot be|can['’]t be"
+    r"|nor|neither|anything but|far from|ruled? out|exclude[ds]?|discard(?:ed)?|dismiss(?:ed)?|reject(?:ed)?"
+    r"|eliminated?|wrong|incorrect|false|nicht|kein(?:e|esfalls)?|n['’]est pas|pas|no es|no son|não é|não são|non è"
+    r"|non sono|niet|inte|ikke|nie (?:jest|je)|není|değil|bukan|không phải(?: là)?|nu (?:este|e)|nem|ei ole|δεν είναι"
+    r"|אינ[הו]|לא)"
     r"(?:\s+(?:equal to|be|simply|just|exactly|etwa|einfach|égale? à|gleich|igual a|uguale a))?"
     r"|(?<![^\W\d_])(?:не|не является|не равен|не равно|ни)|不是|不等于|不等於|不为|并非|不可能是|不应是|ليس"
     r"|ليست|لا يساوي|नहीं|ไม่ใช่"
@@ -113,10 +108,9 @@ _UNSURE_OF_THIS = any_case(
     r"|\b(?:vielleicht|peut-être|quiz[áa]s?|tal vez|talvez|forse|возможно|может быть)|(?:也许|或许|可能)是?)$"
 )
 _NOT_THIS_WORDS = frozenset(
-    "not t never cannot nor neither but from out used except other rather instead opposite exclude excluded"
-    " discard discarded dismiss dismissed"
-    " reject rejected eliminate eliminated wrong incorrect"
-    " false nicht kein keine keinesfalls pas no non niet inte ikke nie bukan este e nem ole".split()
+    "not t never cannot nor neither but from out used except other rather instead opposite exclude excluded discard"
+    " discarded dismiss dismissed reject rejected eliminate eliminated wrong incorrect false nicht kein keine"
+    " keinesfalls pas no non niet inte ikke nie bukan este e nem ole".split()
 )
 _UNSURE_WORDS = frozenset(
     "it could might may maybe perhaps possibly whether if vielleicht quizas quiza vez talvez forse".split()
@@ -124,21 +118,19 @@ _UNSURE_WORDS = frozenset(
 _NOT_SAID = any_case(
     r"\b(?:don['’]t|do not|doesn['’]t|does not|didn['’]t|did not|cannot|can['’]t|never|would not"
     r"|wouldn['’]t)\s+(?:\w+\s+)?"
-    r"(?:think|believe|say|accept|agree|claim|buy|trust|answer|write|put|pick|choose|give|use"
-    r"|submit)\b[^.;!?\n]{0,80}$"
+    r"(?:think|believe|say|accept|agree|claim|buy|trust|answer|write|put|pick|choose|give|use|submit)\b[^.;!?\n]{0,80}$"
     r"|\b(?:refuse|decline|hesitate) to\b[^.;!?\n]{0,80}$|\b(?:for example|an example|example of"
     r"|e\.g\.)[^.;!?\n]{0,60}$"
-    r"|\b(?:wrong|incorrect|false|mistake\w*|untrue|absurd|silly|foolish)\s+(?:to|that|would be|is|answer"
-    r"|value|result)\b[^.;,!?\n]{0,60}$"
+    r"|\b(?:wrong|incorrect|false|mistake\w*|untrue|absurd|silly|foolish)\s+(?:to|that|would be|is|answer|value"
+    r"|result)\b[^.;,!?\n]{0,60}$"
     r"|\b(?:suppose|assume|pretend)(?:\s[^.,;!?\n]{0,40})?$"
     r"|\b(?:one|you|people|students?|many|some(?:one|body)?|beginners?|solvers?)\s+(?:\w+\s+)?(?:might|may|could|would"
     r"|often|usually|typically|sometimes|tend|wrongly|mistakenly)\b[^.,;!?\n]{0,60}$"
     r"|\b(?:na[iï]ve(?:ly)?|tempting|tempted)\b[^.,;!?\n]{0,40}$"
 )
 _NOT_SAID_WORDS = frozenset(
-    "might may could would often usually typically sometimes tend wrongly naive naively tempting tempted"
-    " t not cannot never wrong incorrect false mistake mistaken mistakenly untrue absurd silly foolish suppose"
-    " assume pretend refuse"
+    "might may could would often usually typically sometimes tend wrongly naive naively tempting tempted t not cannot"
+    " never wrong incorrect false mistake mistaken mistakenly untrue absurd silly foolish suppose assume pretend refuse"
     " decline hesitate example g".split()
 )
 _OTHERS_SAY = any_case(
@@ -152,18 +144,17 @@ _NOT_FINAL = Gated(
     r"|\baccording to (?:my|a|some|his|her)\b"
     r"|\b(?:antwort|ergebnis|lösung)\s+(?:wäre|würde)\b|(?:ответ|результат)\s+\w+\s+бы\b"
     r"|\b(?:ziffern?|hälfte|doppelte|teil|quadrat|wurzel)\s+(?:der|des)\s+(?:antwort|ergebnis|lösung)"
-    r"|\b(?:intermediate|partial|preliminary|provisional|tentative|na[iï]ve|tempting|plausible|draft"
-    r"|rough|intuitive|instinctive|knee-jerk)\s+(?:\w+\s+){0,2}?"
+    r"|\b(?:intermediate|partial|preliminary|provisional|tentative|na[iï]ve|tempting|plausible|draft|rough|intuitive"
+    r"|instinctive|knee-jerk)\s+(?:\w+\s+){0,2}?"
     r"(?:answer|result|solution)"
     r"|\b(?:quick|obvious|easy)\s+(?:answer|solution) (?:would|might|seems)\b"
     r"|\b(?:digits?|half|double|square|root|part|factor|remainder) of (?:the|my|our) (?:\w+ )?(?:answer|result"
     r"|solution)\b"
-    r"|\b(?:zwischen|teil)(?:ergebnis|resultat)|\b(?:vorläufig|naheliegend)\w*\s+(?:antwort|ergebnis"
-    r"|lösung)|\b(?:r[ée]sultat|r[ée]ponse|solution|resultado|respuesta|resposta|risultato"
-    r"|risposta)\s+(?:interm[eé]d\w+"
+    r"|\b(?:zwischen|teil)(?:ergebnis|resultat)|\b(?:vorläufig|naheliegend)\w*\s+(?:antwort|ergebnis|lösung)"
+    r"|\b(?:r[ée]sultat|r[ée]ponse|solution|resultado|respuesta|resposta|risultato|risposta)\s+(?:interm[eé]d\w+"
     r"|par[cz]ia\w+|partiel\w*|proviso?[ri]\w+|provvisori\w+|pr[eé]liminai?r\w*)"
-    r"|(?:промежуточн|предварительн|частичн)\w+\s+(?:ответ|результат)|(?:中间|中間|初步|部分"
-    r"|途中)の?(?:的)?(?:答案|结果|結果|答え)"
+    r"|(?:промежуточн|предварительн|частичн)\w+\s+(?:ответ|результат)|(?:中间|中間|初步|部分|途中)の?(?:的)?(?:答案"
+    r"|结果|結果|答え)"
     r"|(?:중간|임시)\s*(?:답|결과)"
 )
 
@@ -186,12 +177,10 @@ _REPLACED = Gated(
 # The same in languages where the denial follows its value: 8ではなく7です.
 _REPLACED_AFTER = lazy_pattern(
     rf"(?:{VALUE})\s*(?:ではなく|じゃなくて|でなく|이 아니라|가 아니라)[、,]?\s*(?P<value>{VALUE})\s*(?:です|だ|である"
-    rf"|입니다"
-    rf"|이다)?[\s.。*]*$"
+    rf"|입니다|이다)?[\s.。*]*$"
 )
 _BEFORE_REPLACED = Gated(
-    r"\b(?:if|whether|suppose|assume|maybe|perhaps|might|could|would|says?|said|claims?|or|not|wenn|si|se|如果)\b"
-    r"|[?？]"
+    r"\b(?:if|whether|suppose|assume|maybe|perhaps|might|could|would|says?|said|claims?|or|not|wenn|si|se|如果)\b|[?？]"
 )
 
 _OF_THE_ANSWER = any_case(
@@ -283,22 +272,19 @@ _CALLED_FALSE = any_case(
         r"(?:aber|doch|jedoch|mais) (?:ist |est )?(?:leider |malheureusement )?(?:falsch|faux|fausse)\b",
         r"(?:as )?(?:they|he|she|some|people) (?:say|says|said|claim|claims|claimed),? (?:wrongly|falsely"
         r"|incorrectly)\b",
-        r"(?:aber |doch |jedoch |und )?(?:was|das|dies|diese[rs]? (?:behauptung|aussage|antwort|lösung|ergebnis"
-        r"|wert|annahme)"
+        r"(?:aber |doch |jedoch |und )?(?:was|das|dies|diese[rs]? (?:behauptung|aussage|antwort|lösung|ergebnis|wert"
+        r"|annahme)"
         r"|ist) (?:ist |war |wäre |stimmt )?(?:\w+ )?(?:falsch|unwahr|inkorrekt|gelogen"
         r"|eine? (?:lüge|irrtum|fehler)|unsinn"
-        r"|nicht(?: (?:richtig"
-        r"|korrekt|wahr|stimmt|zutrifft|der fall)\b|(?=[.!]|$)))",
+        r"|nicht(?: (?:richtig|korrekt|wahr|stimmt|zutrifft|der fall)\b|(?=[.!]|$)))",
         r"(?:mais |or |et )?(?:ce qui|cela|ça|c['’]|cette (?:affirmation|réponse|conclusion|assertion|phrase"
         r"|proposition)"
-        r"|ce (?:résultat|raisonnement)) ?(?:(?:est|serait|était) (?:\w+ment )?(?:faux|fausse|incorrect|erron"
-        r"|inexact|un mensonge"
-        r"|une erreur)|n['’]est pas (?:\w+ )?(?:vrai|correct|exact|juste|le cas))",
+        r"|ce (?:résultat|raisonnement)) ?(?:(?:est|serait|était) (?:\w+ment )?(?:faux|fausse|incorrect|erron|inexact"
+        r"|un mensonge|une erreur)|n['’]est pas (?:\w+ )?(?:vrai|correct|exact|juste|le cas))",
         r"(?:pero |y |aunque )?(?:lo (?:cual|que)|eso|esto|est[ae] (?:afirmación|respuesta|conclusión|proposición"
-        r"|resultado"
-        r"|enunciado|valor)) (?:(?:es|era|está|resulta) (?:\w+mente )?(?:fals[oa]|incorrect[oa]|err[óo]ne[oa]"
-        r"|mentira|equivocad[oa]"
-        r"|mal\b|un error)|no (?:es|está) (?:ciert[oa]|verdad|correct[oa]|verdader[oa]|así|bien))",
+        r"|resultado|enunciado|valor)) (?:(?:es|era|está|resulta) (?:\w+mente )?(?:fals[oa]|incorrect[oa]|err[óo]ne[oa]"
+        r"|mentira|equivocad[oa]|mal\b|un error)|no (?:es|está) (?:ciert[oa]|verdad|correct[oa]|verdader[oa]|así"
+        r"|bien))",
         r"(?:mas |e |porém )?(?:o que|isso|isto|es[st][ae] (?:afirmação|resposta|conclusão|resultado"
         r"|valor)) (?:(?:é|era|está) (?:\w+mente )?"
         r"(?:fals[oa]|incorret[oa]|errad[oa]|mentira|um erro)|não (?:é|está) (?:verdade|verdadeir[oa]|corret[oa]"
@@ -309,26 +295,19 @@ _CALLED_FALSE = any_case(
         r"(?:но |а |однако )?(?:что|это|эт[оа] (?:утверждение|решение|заявление|высказывание)|этот ответ"
         r"|данное утверждение) ?[—-]? ?(?:является "
         r"|\w+о )?(?:неверн|неправильн|ошибочн|ложн|ложь|неправд|не (?:так|верно|правда)\b|не соответств)",
-        r"(?:但是|但|然而|不过|可是|可|而且|而|并且|所以)?(?:这|此|這|该|該|以上|上述)(?:一|个|個|种|種|样"
-        r"|樣)?(?:说法|說法|答案|结果|結果|结论|結論|观点"
-        r"|觀點|判断|判斷|命题|命題|陈述|解答|看法|想法)?(?:是|就是|也是|都是|显然|顯然|明显|完全|并|並|其实"
-        r"|实际上){0,2}(?:不正确|不正確|不对|不對|错误|錯誤"
-        r"|错的|錯的|错了|有误|有誤|不成立|假的|不准确|荒谬|站不住脚|谬误)",
+        r"(?:但是|但|然而|不过|可是|可|而且|而|并且|所以)?(?:这|此|這|该|該|以上|上述)(?:一|个|個|种|種|样|樣)?(?:说法"
+        r"|說法|答案|结果|結果|结论|結論|观点|觀點|判断|判斷|命题|命題|陈述|解答|看法|想法)?(?:是|就是|也是|都是|显然"
+        r"|顯然|明显|完全|并|並|其实|实际上){0,2}(?:不正确|不正確|不对|不對|错误|錯誤|错的|錯的|错了|有误|有誤|不成立"
+        r"|假的|不准确|荒谬|站不住脚|谬误)",
         r"(?:但|但是)?(?:显然|顯然|明显|完全|其实)?(?:是)?(?:不正确|不正確|不对|不對|错误|錯誤|错的"
         r"|錯的)(?:的)?(?=[。！!\s]|$)",
         r"(?:しかし|だが|が)?、?(?:これは|それは|この(?:答え|主張|結論|値|説|記述)は|という(?:主張|のは|説"
         r"|考え)は?)(?:明らかに|実は)?(?:誤り|間違|正しくな|違い"
         r"|違う|偽|嘘|誤って)",
         r"(?:이라|라)?(?:는|고 하는)?\s*(?:말|주장|것|이 답|이 진술|결론|이것|그것)(?:은|는|이|가)\s*(?:\w+\s)?(?:틀"
-        r"|잘못"
-        r"|옳지 않"
-        r"|맞지 않"
-        r"|거짓"
-        r"|사실이 아"
-        r"|오답)",
+        r"|잘못|옳지 않|맞지 않|거짓|사실이 아|오답)",
         r"(?:لكن |ولكن |و|غير أن )?(?:هذا|هذه|ذلك)\s*(?:القول|الادعاء|الجواب|الإجابة|العبارة|النتيجة)?\s*(?:هو "
-        r"|هي )?(?:خاطئ|خطأ|غير صحيح|غير دقيق|ليس"
-        r"|كاذب|باطل)",
+        r"|هي )?(?:خاطئ|خطأ|غير صحيح|غير دقيق|ليس|كاذب|باطل)",
         r"(?:लेकिन |और )?(?:यह|ये|जो)\s*(?:कथन |उत्तर |दावा |बात )?(?:कि )?(?:गलत|ग़लत|सही नहीं|असत्य|झूठ)",
         r"bu (?:ifade|iddia|cevap|önerme|sonuç|söz)? ?(?:\w+ )?(?:yanlış|doğru değil|hatalı)",
         r"(?:nhưng )?(?:khẳng định|câu|đáp án|điều|kết luận) (?:này|đó) (?:là )?(?:sai|không đúng)",
@@ -386,12 +365,9 @@ def denied_after(text: str, position: int, end: int) -> bool:
 # Words that make the answer depend on something: "7, depending on the convention".
 _HANGS = any_case(
     r"[\s$\\)\]}*_`,;(—–-]*+(?:depending|give or take|je nach|abhängig von|(?:selon|suivant) (?:que|l['’]interpr"
-    r"|la conv|le cas|les cas|comment"
-    r"|la (?:façon|manière))|(?:según|dependiendo|dependendo|conforme) (?:cómo|como|d[aeo]|se|el caso|o caso"
-    r"|la interp|a interp"
-    r"|la conv|a conv)|a seconda|в зависимости|смотря|取决于|取決於|视.{0,8}而定|에 따라|(?:ب?حسب|وفق) (?:الحالة"
-    r"|التفسير"
-    r"|طريقة))"
+    r"|la conv|le cas|les cas|comment|la (?:façon|manière))|(?:según|dependiendo|dependendo|conforme) (?:cómo|como"
+    r"|d[aeo]|se|el caso|o caso|la interp|a interp|la conv|a conv)|a seconda|в зависимости|смотря|取决于|取決於"
+    r"|视.{0,8}而定|에 따라|(?:ب?حسب|وفق) (?:الحالة|التفسير|طريقة))"
 )
 
 

@@ -98,10 +98,9 @@ def hedge(text: str) -> str:
 
 RESTATEMENT = any_case(
     r"(?<![\s,;])[\s,;]*+(?:\\text\w*+\{\s*+)?[(,]?\s*+(?:\bor,? equivalently|\bor in other words|\bequivalently"
-    r"|\bin other words|\bthat is(?: to say)?|\bi\.\s?e\."
-    r"|\bwhich (?:is|equals)(?: (?:also|equal to|the same as))?|\bor simply|\bor just|\balso written(?: as)?"
-    r"|\bd\.\s?h\.|\bc['’]est-à-dire|\bes decir|\bou seja|\bcioè|\bsoit(?=\s[$\d])|\bdas heißt|\bo sea|\bossia"
-    r"|\bczyli|\bdat is|то есть|即|也就是|すなわち|즉)"
+    r"|\bin other words|\bthat is(?: to say)?|\bi\.\s?e\.|\bwhich (?:is|equals)(?: (?:also|equal to|the same as))?"
+    r"|\bor simply|\bor just|\balso written(?: as)?|\bd\.\s?h\.|\bc['’]est-à-dire|\bes decir|\bou seja|\bcioè"
+    r"|\bsoit(?=\s[$\d])|\bdas heißt|\bo sea|\bossia|\bczyli|\bdat is|то есть|即|也就是|すなわち|즉)"
     r"[\s,:]*\}?\s*"
 )
 _RESTATING = frozenset(

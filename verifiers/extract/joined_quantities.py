@@ -32,9 +32,8 @@ _MAJOR = any_case(
     r"|dolar\w*|ευρώ|دولار\w*|ريال\w*|جنيه\w*|रुपय\w*)(?![^\W\d_])"
 )
 _MINOR = any_case(
-    r"\s?(?:cents?|pence|pennies|p|centimes?|céntimos?|centavos?|cêntimos?|centesim[io]|grosz\w*|öre|øre|kuruş"
-    r"|haléř\w*|bani|копе\w*|коп"
-    r"|копі\w*|цент\w*|λεπτά|سنت\w*|هلل\w*|قرش\w*|पैसे)(?![^\W\d_])"
+    r"\s?(?:cents?|pence|pennies|p|centimes?|céntimos?|centavos?|cêntimos?|centesim[io]|grosz\w*|öre|øre|kuruş|haléř\w*"
+    r"|bani|копе\w*|коп|копі\w*|цент\w*|λεπτά|سنت\w*|هلل\w*|قرش\w*|पैसे)(?![^\W\d_])"
 )
 _PART_OF_HOUR = any_case(
     r"\s?(?:h|heures?|horas?|or[ae]|uur|timm(?:e|ar)|godzin\w*|часа?|ώρες)\s(?:(?P<quarter>et quart|y cuarto"

@@ -27,13 +27,11 @@ _EQUATION = lazy_pattern(
 )
 _COURTESY = any_case(
     r"(?:many |so |and |just )?(?:thanks?|thank you|i(?:['’]m| am| would be|['’]d be) (?:always )?happy to"
-    r"|i (?:really )?hope|hope|hoping|let me know|feel free|please (?:let"
-    r"|feel)"
+    r"|i (?:really )?hope|hope|hoping|let me know|feel free|please (?:let|feel)"
     r"|good luck|cheers|enjoy|best (?:of luck|wishes|regards)|have (?:a|fun)|happy to|glad|you['’]re welcome"
-    r"|any (?:other|more"
-    r"|further)? ?questions|q\.?e\.?d|done|that['’]?s (?:it|all)|(?:a |what a |such a )?(?:very |quite )?(?:nice"
-    r"|fun|neat|lovely|great|cute"
-    r"|easy|simple|pleasant)\b|(?:that|this|it) was (?:\w+ )?(?:fun|nice|easy|a pleasure|simple)"
+    r"|any (?:other|more|further)? ?questions|q\.?e\.?d|done|that['’]?s (?:it|all)|(?:a |what a |such a )?(?:very "
+    r"|quite )?(?:nice|fun|neat|lovely|great|cute|easy|simple|pleasant)\b|(?:that|this|it) was (?:\w+ )?(?:fun|nice"
+    r"|easy|a pleasure|simple)"
     r"|ich hoffe|hoffentlich|danke|vielen dank|viel (?:erfolg|spaß|glück)|gern|fertig"
     r"|j['’]espère|merci|bonne|bon courage|voilà|espero|gracias|muchas gracias|suerte|mucha suerte|listo|un saludo"
     r"|saludos|obrigad[oa]|boa sorte|pronto|abraços?|grazie|spero|in bocca al lupo|buona|ecco|hopelijk|bedankt|dank"
@@ -46,18 +44,15 @@ _COURTESY = any_case(
 )
 _CHECK = any_case(
     r"(?:as a |for a |by way of |a |the |on |nous |wir |we |man |si |quick |sanity |to |we can |one can |let['’]s "
-    r"|let us |let me |just to "
-    r"|self-|zur |als |en |per |come |para |pour "
-    r"|ter |för |na |dla |经过?|經過?)*"
+    r"|let us |let me |just to |self-|zur |als |en |per |come |para |pour |ter |för |na |dla |经过?|經過?)*"
     r"(?:(?:double-|re)?check\w*|verif\w+|proof|probe|kontroll\w*|controle\w*|controll\w*|gegenprobe|überprüf\w+"
-    r"|vérif\w+|preuve|comprob\w+"
-    r"|prueba|prova|confer\w+|sprawdz\w+|провер\w+|kontrol\w*|sağlama\w*|thử lại|kiểm tra\w*|periksa|pemeriksaan|cek"
-    r"|जाँच|जांच|التحقق|للتحقق|検算|検証|確認|確かめ|验算|驗算|检验|檢驗|代入する|代入して|代入检|代入檢|검산|확인)"
+    r"|vérif\w+|preuve|comprob\w+|prueba|prova|confer\w+|sprawdz\w+|провер\w+|kontrol\w*|sağlama\w*|thử lại|kiểm tra\w*"
+    r"|periksa|pemeriksaan|cek|जाँच|जांच|التحقق|للتحقق|検算|検証|確認|確かめ|验算|驗算|检验|檢驗|代入する|代入して|代入检"
+    r"|代入檢|검산|확인)"
     r"|(?:it|this|that|which|the result) (?:also )?(?:matches|agrees with|fits|is consistent with|coincides with)"
     r"(?=[^.]*(?<![^\W\d_])[a-z](?![^\W\d_]))"  # a formula in letters
-    r"|(?=[^.]*(?:both sides|same|equals?\b|indeed|works|holds|true|satisf|efectivamente|effectivement"
-    r"|tatsächlich|infatti"
-    r"|de fato|действительно|一致|成り立|満た))(?:(?:plugging|putting|substituting)(?: \w+){0,3} back\b"
+    r"|(?=[^.]*(?:both sides|same|equals?\b|indeed|works|holds|true|satisf|efectivamente|effectivement|tatsächlich"
+    r"|infatti|de fato|действительно|一致|成り立|満た))(?:(?:plugging|putting|substituting)(?: \w+){0,3} back\b"
     r"|si (?:lo|la|los|las) (?:sustitu|reemplaz)\w+|si (?:on|l['’]on) (?:le |la |les )?rem(?:et|place)\w*"
     r"|setzt man (?:das|dies|es|ihn|sie|x)\b[^.]{0,40}? ein\b|se (?:o|a) substituirmos|se (?:lo|la) sostituiamo"
     r"|если подставить|このとき)"
@@ -65,8 +60,7 @@ _CHECK = any_case(
 # "Indeed, 12 + 12 + 6 is 30": the sentence only confirms an equation.
 _INDEED = any_case(
     r"\W*+(?:and |und |et |y |e )?(?:indeed|in fact|after all|sure enough|efectivamente|en efecto|en effet"
-    r"|effectivement"
-    r"|tatsächlich|in der tat|infatti|in effetti|de fato|com efeito|inderdaad|rzeczywiście|действительно"
+    r"|effectivement|tatsächlich|in der tat|infatti|in effetti|de fato|com efeito|inderdaad|rzeczywiście|действительно"
     r"|確かに|実際|确实|的确|실제로)(?![^\W\d_])"
 )
 _CHAIN = lazy_pattern(
@@ -96,8 +90,7 @@ _EXPLAINS = any_case(
     r"|(?:explicación|justificación)\s*:|(?:esto )?(?:es lógico|tiene sentido|es plausible),? (?:porque|ya que|pues)"
     r"|(?:explicação|justificativa)\s*:|(?:isso )?(?:é lógico|faz sentido|é plausível),? (?:porque|pois|já que)"
     r"|(?:spiegazione|motivo)\s*:|(?:è logico|è plausibile|ha senso),? (?:perché|poiché)|(?:uitleg|toelichting"
-    r"|förklaring|wyjaśnienie|uzasadnienie"
-    r"|объяснение|açıklama|giải thích|penjelasan)\s*:"
+    r"|förklaring|wyjaśnienie|uzasadnienie|объяснение|açıklama|giải thích|penjelasan)\s*:"
     r"|(?:check|verification|double-check|probe|überprüfung|vérification|comprobación|verificação|verifica|controle"
     r"|sprawdzenie|проверка|验证|检验|验算|検算|確認|검산|확인)[\s*_:]*\Z"
     r"|(?:это логично|это правдоподобно),? (?:потому что|так "

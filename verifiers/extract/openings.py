@@ -24,10 +24,9 @@ MOST_EXPLAINING = 4  # sentences of an answer including its explanation
 # "**12.** Every month has 28 days.", "Five trips! ...": but "12. Add them." may begin a list
 _OPENING = any_case(
     r"[\s*_#>¡]*(?:(?:(?:it|that)(?:['’]s| is|['’]d be| would be)|they are|there are|es (?:ist|sind|gibt)|c['’]est"
-    r"|il y en a"
-    r"|son|es|hay|são|é|há|sono|è|ci sono|to|jest|это|всего|es sind|das sind|ça fait|on en a|salen|always|immer"
-    r"|toujours|siempre|sempre|option|choice"
-    r"|(?:(?:in total|altogether|overall|all in all|insgesamt|en tout|en total|ao todo|in tutto),?\s)?"
+    r"|il y en a|son|es|hay|são|é|há|sono|è|ci sono|to|jest|это|всего|es sind|das sind|ça fait|on en a|salen|always"
+    r"|immer|toujours|siempre|sempre|option|choice|(?:(?:in total|altogether|overall|all in all|insgesamt|en tout"
+    r"|en total|ao todo|in tutto),?\s)?"
     r"(?:it['’]s|that['’]s|it is|they['’]re|there are|you get|we get|i get))\s)?[*_$(]*"
 )
 _NAMED = lazy_pattern(  # "Maya is 14. Her brother is 9."
@@ -130,8 +129,7 @@ def _value_alone(text: str, sentences: list[Span], end: int, language: str, prom
 
 _THEREFORE = any_case(
     r"\b(?:therefore|thus|hence|consequently|folglich|somit|demnach|donc|par conséquent|por (?:lo )?tanto|portanto"
-    r"|quindi"
-    r"|pertanto|więc|zatem)\b|(?<!\w)(?:следовательно|поэтому)(?!\w)|所以|因此|したがって|따라서"
+    r"|quindi|pertanto|więc|zatem)\b|(?<!\w)(?:следовательно|поэтому)(?!\w)|所以|因此|したがって|따라서"
 )
 
 

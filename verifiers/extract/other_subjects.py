@@ -32,8 +32,7 @@ _GROUPS = (
     ),
     (  # journey
         r"arriv\w+|ankommt|ankunft|llega\w*|chega\w*|прибы\w+|приб[уы]д\w+|прие\w+|到达|抵达|到着|着[きく]|도착\w*",
-        r"leaves?|leaving|departs?|departed|sets? off|abfährt|salió|отправ\w+|выезж\w+"
-        r"|出发|出発|출발\w*",
+        r"leaves?|leaving|departs?|departed|sets? off|abfährt|salió|отправ\w+|выезж\w+|出发|出発|출발\w*",
     ),
     (  # course
         r"ends?|ended|finish\w*|endet|terminent?|termina\w*|finisce|закончи\w+|заканчива\w+|кончи\w+|结束|終わ\w|끝나\w*",

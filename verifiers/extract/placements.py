@@ -16,9 +16,8 @@ _BY = any_case(r"\bby\s+\W*$")
 _LABEL_OF = any_case(r"\b([^\W\d_]{3,})\s+(?:number |nr\. |no\. )?$")
 # A preposition after which a value of the asked kind is no argument: "consists of seven days", "consta de 24 horas".
 _LED_TO = any_case(
-    r"(?!(?:half|cube|root|part|more|less|each|most|some|many|none|third|other|fewer|square|quarter"
-    r"|multiple|instead|out"
-    r"|ahead|short|one|two|three|moitié|mitad|metade|metà|hälfte|plus|moins|más|menos|mais|più|meno)\b)"
+    r"(?!(?:half|cube|root|part|more|less|each|most|some|many|none|third|other|fewer|square|quarter|multiple|instead"
+    r"|out|ahead|short|one|two|three|moitié|mitad|metade|metà|hälfte|plus|moins|más|menos|mais|più|meno)\b)"
     r"\b[^\W\d_]+ (?:of|de|di|von|aus|van|av|out of|from|z|ze|из|от|من)\s+(?:just |only |exactly )?$"
 )
 
@@ -29,28 +28,24 @@ _HAS_A = any_case(
 )
 # A preposition that may lead to the asked value: "leaves her with 12 eggs", "they average out at 85".
 _LEADS = any_case(
-    r"(?:\b(?:leav\w+|left|ends?|ended|up|remain\w*|stay\w*|walk\w*|go|goes|went|comes?|came|return\w*|out"
-    r"|home|is|are|was|were|be"
-    r"|finish\w*|winds?|bleib\w*|endet|steht|reste\w*|retrouve\w*|finit|repart|queda\w*|qued[óo]|acaba\w*"
-    r"|fica\w*|ficou|rimane"
-    r"|resta|ritrova|finisce|blijft|остаётся|останется|остался|осталась|zostaje)(?: [^\W\d_]+){0,4}\s(?:with|mit"
-    r"|avec|con|com|met|med|с|z)"
-    r"|(?<!^)\b(?:at|by|to))\s+(?:(?:just|only|exactly|a|an|the|nur|genau|seulement|sólo|solo|só"
-    r"|exactamente|exatamente|esattamente|только|ровно)\s+)*\W{0,3}$"
+    r"(?:\b(?:leav\w+|left|ends?|ended|up|remain\w*|stay\w*|walk\w*|go|goes|went|comes?|came|return\w*|out|home|is|are"
+    r"|was|were|be|finish\w*|winds?|bleib\w*|endet|steht|reste\w*|retrouve\w*|finit|repart|queda\w*|qued[óo]|acaba\w*"
+    r"|fica\w*|ficou|rimane|resta|ritrova|finisce|blijft|остаётся|останется|остался|осталась"
+    r"|zostaje)(?: [^\W\d_]+){0,4}\s(?:with|mit|avec|con|com|met|med|с|z)"
+    r"|(?<!^)\b(?:at|by|to))\s+(?:(?:just|only|exactly|a|an|the|nur|genau|seulement|sólo|solo|só|exactamente|exatamente"
+    r"|esattamente|только|ровно)\s+)*\W{0,3}$"
 )
 _NO_LEAD = any_case(
-    r"\b(?:multipl\w+|divid\w+|add(?:s|ed|ing)?|compar\w+|close|equal|prior|due|next|up|corresponds?"
-    r"|begin\w*|start\w*|began"
-    r"|buys?|bought|sells?|costs?|together|along|each|empez\w+|comenz\w+|comme[nç]\w+)"
+    r"\b(?:multipl\w+|divid\w+|add(?:s|ed|ing)?|compar\w+|close|equal|prior|due|next|up|corresponds?|begin\w*|start\w*"
+    r"|began|buys?|bought|sells?|costs?|together|along|each|empez\w+|comenz\w+|comme[nç]\w+)"
     r"(?: [^\W\d_]+){0,3}\s+(?:with|at|by|to|mit|avec|con|com|met|med|с|z)\W"
 )
 _AFTER_TIME = any_case(
     r"\b(?:after|in|for|within|nach|in|après|en|pendant|después de|tras|depois de|após|em|dopo|за|через|после)\s*$"
 )
 _BESIDE_TIME = any_case(
-    r"(?:\b(?:than|als|before|after|until|till|by|past|since|vor|nach|bis|seit|avant|après|antes|después"
-    r"|depois|prima|dopo|voor|na"
-    r"|före|przed|trước|sebelum)|(?<!\w)(?:до|после|раньше|позже|قبل|بعد))(?: de| delle| d['’])?\s*$"
+    r"(?:\b(?:than|als|before|after|until|till|by|past|since|vor|nach|bis|seit|avant|après|antes|después|depois|prima"
+    r"|dopo|voor|na|före|przed|trước|sebelum)|(?<!\w)(?:до|после|раньше|позже|قبل|بعد))(?: de| delle| d['’])?\s*$"
 )  # a time after these words is not the stated time
 _LED_BY = lazy_pattern(r"(?<!\w)([^\W\d_]{3,20})\s+([^\W\d_]{1,6})\s*$")  # "started with"
 # Phrases whose final preposition leads to the stated value, not to an argument: "comes out at", "a share of".
@@ -58,30 +53,22 @@ _PLACED = Gated(
     r"\b(?:liegt|liegen|lag|landet|landen|bleibt) (?:also |somit |damit |daher |demnach )?(?:genau )?bei\s*$|"
     r"\b(?:averages?|works?|comes?|tops?|totals?)(?: (?:out|in|up))? at\s*$"
     r"|\b(?:puts?|sets?|brings?|keeps?|stands?|stays?|lands?|remains?)\b[^,.;]{0,60} at\s*$"
-    r"|\b(?:br(?:ings?|ought)|t(?:akes?|ook)|raise[sd]?|lower(?:s|ed)?|reduce[sd]?|cuts?|drop(?:s|ped)?"
-    r"|f(?:alls?|ell)|rises?|rose|gr(?:ows?|ew)"
-    r"|goes|went|got|gets?|works? out|rounds?|converts?|lead(?:s|ing)?|led|collaps(?:es?|ed)|c(?:omes?|ame)"
-    r"|amounts?|adds? up|sums? up|boils? down|shr[ia]nks?"
-    r"|carr(?:y|ies|ied)|climb(?:s|ed)?|jump(?:s|ed)?|mov(?:es?|ed)|push(?:es|ed)?|lifts?|multipl(?:y|ies) out"
-    r"|turns? out)"
+    r"|\b(?:br(?:ings?|ought)|t(?:akes?|ook)|raise[sd]?|lower(?:s|ed)?|reduce[sd]?|cuts?|drop(?:s|ped)?|f(?:alls?|ell)"
+    r"|rises?|rose|gr(?:ows?|ew)|goes|went|got|gets?|works? out|rounds?|converts?|lead(?:s|ing)?|led|collaps(?:es?|ed)"
+    r"|c(?:omes?|ame)|amounts?|adds? up|sums? up|boils? down|shr[ia]nks?|carr(?:y|ies|ied)|climb(?:s|ed)?|jump(?:s|ed)?"
+    r"|mov(?:es?|ed)|push(?:es|ed)?|lifts?|multipl(?:y|ies) out|turns? out)"
     r"(?: [^\W\d_]+){0,4}(?: from \S{1,12}(?: [^\W\d_]+)?)? to\s*$"
-    r"|\b(?:proportion|share|fraction|rate|ratio|mean|width|size|depth|age|loss|gain|salary|fee|bill|discount"
-    r"|capacity|quotient"
-    r"|difference|product|remainder|circumference|perimeter|radius|diameter|mass|balance|change|tip|tax|interest"
-    r"|duration) of\s*$"
-    r"|\b(?:total|distance|distancia|distância|longueur|longitud|comprimento|aire|área|area|superficie|volume"
-    r"|volumen|prix|precio"
-    r"|preço|somme|suma|soma|durée|duración|duração|hauteur|altura|vitesse|velocidad|velocidade|poids|peso"
-    r"|probabilité|probabilidad"
-    r"|probabilidade|montant|importe|périmètre|perímetro|âge|edad|idade|largeur|anchura|largura|reste|reparto"
-    r"|bénéfice|beneficio|lucro|coût"
-    r"|coste|costo|custo|proportion|part) (?:est )?de\s*$"
+    r"|\b(?:proportion|share|fraction|rate|ratio|mean|width|size|depth|age|loss|gain|salary|fee|bill|discount|capacity"
+    r"|quotient|difference|product|remainder|circumference|perimeter|radius|diameter|mass|balance|change|tip|tax"
+    r"|interest|duration) of\s*$"
+    r"|\b(?:total|distance|distancia|distância|longueur|longitud|comprimento|aire|área|area|superficie|volume|volumen"
+    r"|prix|precio|preço|somme|suma|soma|durée|duración|duração|hauteur|altura|vitesse|velocidad|velocidade|poids|peso"
+    r"|probabilité|probabilidad|probabilidade|montant|importe|périmètre|perímetro|âge|edad|idade|largeur|anchura"
+    r"|largura|reste|reparto|bénéfice|beneficio|lucro|coût|coste|costo|custo|proportion|part) (?:est )?de\s*$"
     r"|\b(?:totale|distanza|lunghezza|area|volume|prezzo|somma|durata|altezza|velocità|peso|probabilità|importo"
-    r"|perimetro|età"
-    r"|larghezza|costo|guadagno|resto) (?:è )?di\s*$"
-    r"|\b(?:Gesamtsumme|Summe|Länge|Höhe|Breite|Fläche|Flächeninhalt|Volumen|Preis|Betrag|Strecke"
-    r"|Wahrscheinlichkeit|Gewicht|Rest"
-    r"|Gewinn|Anteil|Alter|Geschwindigkeit|Umfang) von\s*$"
+    r"|perimetro|età|larghezza|costo|guadagno|resto) (?:è )?di\s*$"
+    r"|\b(?:Gesamtsumme|Summe|Länge|Höhe|Breite|Fläche|Flächeninhalt|Volumen|Preis|Betrag|Strecke|Wahrscheinlichkeit"
+    r"|Gewicht|Rest|Gewinn|Anteil|Alter|Geschwindigkeit|Umfang) von\s*$"
 )
 
 

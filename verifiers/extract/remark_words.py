@@ -14,11 +14,10 @@ OFFER = any_case(
     r"|other) (?:other )?questions"
     r"|need (?:more|any) help|let me know|feel free|(?:if|in case) you(?:['’]d| would)? (?:have|need|want|like|wish"
     r"|prefer)"
-    r"|möchtest du|möchten sie|soll ich|willst du|(?:wenn|falls) (?:du|sie|ihr) (?:noch )?(?:weitere )?(?:fragen"
-    r"|hilfe|mag|möchte|will|woll)|brauchst du|hast du noch|auf wunsch|gern(?:e)? (?:zeige|erkläre|rechne)"
-    r"|ist (?:das|alles) klar|frag (?:gern|einfach)|veux-tu|voulez-vous|souhaite[sz]|dois-je|puis-je|si (?:tu (?:as"
-    r"|veux|préf)"
-    r"|vous (?:avez|voulez|préf)|besoin)"
+    r"|möchtest du|möchten sie|soll ich|willst du|(?:wenn|falls) (?:du|sie|ihr) (?:noch )?(?:weitere )?(?:fragen|hilfe"
+    r"|mag|möchte|will|woll)|brauchst du|hast du noch|auf wunsch|gern(?:e)? (?:zeige|erkläre|rechne)"
+    r"|ist (?:das|alles) klar|frag (?:gern|einfach)|veux-tu|voulez-vous|souhaite[sz]|dois-je|puis-je"
+    r"|si (?:tu (?:as|veux|préf)|vous (?:avez|voulez|préf)|besoin)"
     r"|as-tu|avez-vous|n['’]hésite|(?:quieres|quiere|deseas|desea) (?:que|ver|otr)|te gustaría|le gustaría"
     r"|si (?:tienes|necesitas|quieres|quiere|lo deseas?|te apetece|prefieres)"
     r"|tienes (?:alguna|más)|(?:você )?(?:quer|gostaria) (?:que|de|ver)|se (?:você )?(?:tiver|precisar|quiser|preferir)"
@@ -32,8 +31,8 @@ OFFER = any_case(
     r"|(?:jika|kalau) (?:kamu|anda|mau|ingin)|dacă (?:vrei|dorești)"
     r"|(?:你|您)?(?:想|要|需要)(?:不要|我|看|了解)|如果(?:你|您)?(?:还|有|需要|想|愿意)|还有(?:什么|其他)|他に"
     r"|もし(?:他に|さらに|よ)|質問が"
-    r"|(?:よければ|必要なら|ご希望)|더 궁금|다른 질문|질문이 있|원하(?:시?면|신다면)|هل (?:تريد|ترغب|لديك)|(?:إذا"
-    r"|إن) (?:كان لديك|أرد|شئت|رغبت)"
+    r"|(?:よければ|必要なら|ご希望)|더 궁금|다른 질문|질문이 있|원하(?:시?면|신다면)|هل (?:تريد|ترغب|لديك)"
+    r"|(?:إذا|إن) (?:كان لديك|أرد|شئت|رغبت)"
     r"|אם תרצ|اگر (?:بخواه|مایل|سوال)|क्या आप|(?:अगर|यदि) (?:आपको|आप|तुम)|(?:अगर|यदि) चाहें)"
 )
 # An offer to show something may contain numbers: "If you like, I can draw it with 5 posts."
@@ -46,18 +45,14 @@ SHOWING = any_case(
 # If an offer contains one of these words, it doubts the answer and is kept.
 DOUBTS = any_case(
     r"answer|instead|correct|right|wrong|\bsure\b|change|rather|really|actually|true|trust|\bcheck|mistake|slip|error"
-    r"|typo|rounding|fehler|erreur|faute|\berror\b|\berro\b|errore|ошибк|错误|間違"
-    r"|different|antwort|richtig"
-    r"|falsch|réponse|juste|respuesta|resposta|risposta|ответ|верн|правильн|答案|答え|正し|正确|错|정답|맞|الجواب"
-    r"|الإجابة|cevap|doğru|đáp"
-    r"|jawab|benar|उत्तर|सही|svar|rätt|odpowied"
+    r"|typo|rounding|fehler|erreur|faute|\berror\b|\berro\b|errore|ошибк|错误|間違|different|antwort|richtig|falsch"
+    r"|réponse|juste|respuesta|resposta|risposta|ответ|верн|правильн|答案|答え|正し|正确|错|정답|맞|الجواب|الإجابة"
+    r"|cevap|doğru|đáp|jawab|benar|उत्तर|सही|svar|rätt|odpowied"
 )
 CONFUSED = (
     r"(?:attention à |veillez à |veille à )?ne pas (?:répondre|écrire|donner|dire|mettre)|cuidado con (?:responder"
-    r"|decir"
-    r"|poner)|(?:be careful |take care )?not to (?:answer|write|say|give)|don['’]t (?:answer|write|say|put)"
-    r"|no (?:respondas"
-    r"|digas|pongas)|não (?:responda|diga)|non (?:rispondere|dire)|注意不要(?:写|答|算)|"
+    r"|decir|poner)|(?:be careful |take care )?not to (?:answer|write|say|give)|don['’]t (?:answer|write|say|put)"
+    r"|no (?:respondas|digas|pongas)|não (?:responda|diga)|non (?:rispondere|dire)|注意不要(?:写|答|算)|"
     r"(?:do not|don['’]t|not to be|be careful not to|never)\s+confuse\w*|not to be confused"
     r"|nicht (?:mit [^.!]{3,40} )?(?:zu )?verwechseln|verwechsle"
     r"|ne pas confondre|ne confond\w*|à ne pas confondre|no (?:lo )?confund\w*|não confund\w*|non confond\w*"
@@ -83,8 +78,7 @@ UNREAL = (
 CHECKED = (
     r"(?:i(?:['’]ve| have)? )?(?:just )?(?:double-?|re-?)?(?:checked|verified)(?: (?:it|this|that|twice|again))*"
     r"|typo (?:fixed|corrected)|(?:zweimal )?(?:geprüft|nachgerechnet)|vérifié|comprobado|verificado|conferido"
-    r"|verificato"
-    r"|проверено|sprawdzone|gecontroleerd|kontrollerat|验算过|検算済み"
+    r"|verificato|проверено|sprawdzone|gecontroleerd|kontrollerat|验算过|検算済み"
 )
 BOTH = (
     r"(?:both|all)(?: (?:of them|values|numbers|of these))? (?:are (?:valid |real )?solutions|work|check(?: out)?"
@@ -104,25 +98,24 @@ AGAIN = (
 ASIDE = any_case(rf"\s*[(（]\s*(?:{CONFUSED}|{CONTRAST}|{UNREAL}|{AGAIN})[^()（）]*[)）][.。!]?\s*")
 # "Not bad at all!": a closing exclamation that praises and denies nothing.
 EXCLAIMS = any_case(
-    r"[\s¡*_(]*+(?:(?:and |so |well,? |see,? )?(?:(?:that['’]?s|that was|that wasn['’]t|it['’]s|it wasn['’]t"
-    r"|this was|what) )?"
+    r"[\s¡*_(]*+(?:(?:and |so |well,? |see,? )?(?:(?:that['’]?s|that was|that wasn['’]t|it['’]s|it wasn['’]t|this was"
+    r"|what) )?"
     r"(?:(?:not|so|too|pretty|quite|really|very|rather|a|an|all|that|half) ){0,3}"
     r"(?:bad|hard|difficult|easy|simple|nice|neat|fun|shabby|tricky|cool|great|lovely|a lot|lot|few|bit|sum|saving"
     r"|bargain|deal)"
     r"(?: (?:at all|one|little|number|question|problem|result|right|done|amount|lot|of \w+|for a \w+)){0,2}"
-    r"|(?:gar |eigentlich |das war |war )*(?:nicht|gar nicht|ganz|ziemlich|doch) (?:so |ganz |wahr "
-    r"|zu )?(?:schlecht|übel|schwer|schwierig"
-    r"|einfach|leicht|viel|schön)|(?:c['’](?:est|était) )?(?:pas (?:si |trop )?(?:mal|difficile|compliqué)(?: du tout)?"
-    r"|facile|(?:plutôt|assez) (?:facile|simple|bien))"
-    r"|(?:no (?:est[áa]|es|era|fue) )?(?:nada |tan |muy )*(?:mal|difícil|fácil|sencillo)|(?:até que )?(?:não (?:é"
-    r"|está|foi) )?(?:nada |tão |nem )*"
+    r"|(?:gar |eigentlich |das war |war )*(?:nicht|gar nicht|ganz|ziemlich|doch) (?:so |ganz |wahr |zu )?(?:schlecht"
+    r"|übel|schwer|schwierig|einfach|leicht|viel|schön)|(?:c['’](?:est|était) )?(?:pas (?:si |trop )?(?:mal|difficile"
+    r"|compliqué)(?: du tout)?|facile|(?:plutôt|assez) (?:facile|simple|bien))"
+    r"|(?:no (?:est[áa]|es|era|fue) )?(?:nada |tan |muy )*(?:mal|difícil|fácil|sencillo)|(?:até que )?(?:não (?:é|está"
+    r"|foi) )?(?:nada |tão |nem )*"
     r"(?:mal|mau|difícil|fácil|simples)|(?:niente|mica) male|non (?:è|era) (?:così |poi )*(?:male|difficile)"
     r"|(?:davvero )?(?:facile|semplice)"
     r"|(?:helemaal )?niet (?:slecht|gek|verkeerd|moeilijk|zo moeilijk)|(?:inte (?:alls )?(?:så )?(?:illa|dåligt|svårt))"
-    r"|(?:całkiem |wcale )?(?:nieźle|nie tak (?:źle|mało)|proste)|(?:совсем |очень )?(?:неплохо|несложно|просто"
-    r"|легко)|(?:зовсім )?непогано"
-    r"|(?:hiç )?fena değil|(?:cukup |lumayan )?(?:mudah|lumayan|bagus)|không tệ(?: chút nào)?|(?:还|還|真|很"
-    r"|挺)?(?:不错|不難|不难|简单|简单吧)"
+    r"|(?:całkiem |wcale )?(?:nieźle|nie tak (?:źle|mało)|proste)|(?:совсем |очень )?(?:неплохо|несложно|просто|легко)"
+    r"|(?:зовсім )?непогано"
+    r"|(?:hiç )?fena değil|(?:cukup |lumayan )?(?:mudah|lumayan|bagus)|không tệ(?: chút nào)?"
+    r"|(?:还|還|真|很|挺)?(?:不错|不難|不难|简单|简单吧)"
     r"|(?:なかなか|とても)?(?:悪くない|簡単)(?:です)?ね?|나쁘지 않(?:네요|죠|아요)|쉽(?:죠|네요)|(?:ليس سيئ|غير سيئ"
     r"|سهل)\w*(?: على الإطلاق)?|बुरा नहीं)"
     r"[\s*_)]*[!！][\s*_)]*"
@@ -156,21 +149,18 @@ NOT_ASKED = Gated(
 )
 POINTS = any_case(  # such a remark must name its thing
     r"[\s*_(]*+(?:and |but )?(?:(?:it|this|that|these|those|which|what|everything|all|here|there|he|she|they|das"
-    r"|dies\w*|es|alles|er|sie|ça|cela"
-    r"|ceci|c|ce|cette|tout|eso|esto|todo|isso|isto|tudo|ciò|questo|tutto|dat|dit|alles|det|allt|to|это|всё|це"
-    r"|bu)(?![^\W\d_])"
+    r"|dies\w*|es|alles|er|sie|ça|cela|ceci|c|ce|cette|tout|eso|esto|todo|isso|isto|tudo|ciò|questo|tutto|dat|dit|alles"
+    r"|det|allt|to|это|всё|це|bu)(?![^\W\d_])"
     r"|这|那|它|これ|それ|그|이것|هذا|ذلك|यह)"
 )
 SPEAKS = any_case(
     r"\b(?:i|we|ich|wir|je|on|yo|eu|io|ik|jag|я|мы|error|slip|oops|no)\b|我|私|僕|저|not |\bpero\b|\bbut\b|\baber\b"
-    r"|\bmais\b"
-    r"|\bmas\b|\bma\b|\bно\b"
+    r"|\bmais\b|\bmas\b|\bma\b|\bно\b"
 )
 FITTING = (
     r"(?:(?:it|that|this|everything|all|the (?:check|numbers?|sum))(?: all| both)?(?: (?:checks? out|fits?"
-    r"|works?(?: out)?|adds? up|match(?:es)?|agrees?"
-    r"|(?:is|are) (?:consistent|as required|as it should be|correct|right|fine|well|good|in order))"
-    r"|['’]s (?:right|correct|consistent|fine))"
+    r"|works?(?: out)?|adds? up|match(?:es)?|agrees?|(?:is|are) (?:consistent|as required|as it should be|correct|right"
+    r"|fine|well|good|in order))|['’]s (?:right|correct|consistent|fine))"
     r"|(?:checks? out|fits?|works?(?: out)?|adds? up|matches)"
     r"|(?:which|whose \w+) is (?:indeed|exactly|again)? ?what we (?:found|had|got)"
     r"|(?:as|just as|exactly as) (?:required|it should(?: be)?|expected|stated|given|wanted)|(?:genau )?(?:wie"
@@ -179,17 +169,16 @@ FITTING = (
     r"|c['’]est|le compte) ?"
     r"(?:colle|marche|correspond|est bon|bon|est juste|y est)|(?:todo |eso )?(?:cuadra|encaja|coincide|está bien"
     r"|es correcto)(?: todo)?"
-    r"|(?:tudo |isso )?(?:bate|confere|está certo|fecha)(?: certo)?|(?:tutto |il conto )?(?:torna|quadra)|(?:dat "
-    r"|alles |het )?klopt(?: het| dat| alles)?"
+    r"|(?:tudo |isso )?(?:bate|confere|está certo|fecha)(?: certo)?|(?:tutto |il conto )?(?:torna|quadra)"
+    r"|(?:dat |alles |het )?klopt(?: het| dat| alles)?"
     r"|(?:allt |det )?stämmer(?: det| allt)?|(?:wszystko )?(?:się zgadza|zgadza się|pasuje)"
     r"|(?:вс[её] )?(?:сходится|верно|правильно)|(?:正好)?(?:符合|吻合|没错|正确)"
     r"|(?:合って|一致して)います|맞습니다|맞아요)"
 )
 # "They add to 12, so it checks out."
 FITS = any_case(
-    r"[,;:—–，、،]\s*(?:(?:so|and|which|und|also|denn|das|donc|ce qui|et|así que|y|por lo que|e|o que|então|logo"
-    r"|quindi|dus|så|więc|czyli|а значит"
-    r"|так что|значит|и)(?![^\W\d_])\s*|(?:所以|因此|よって)[，、]?)*+"
+    r"[,;:—–，、،]\s*(?:(?:so|and|which|und|also|denn|das|donc|ce qui|et|así que|y|por lo que|e|o que|então|logo|quindi"
+    r"|dus|så|więc|czyli|а значит|так что|значит|и)(?![^\W\d_])\s*|(?:所以|因此|よって)[，、]?)*+"
     rf"{FITTING}[.!。！\s)*]*"
 )
 # "¡Coincide!", "Yes, it checks out.": a sentence that only confirms.
@@ -197,9 +186,8 @@ AGREES = any_case(rf"[\s¡*_(]*+(?:(?:yes|ja|oui|sí|sim|sì|да|tak|and|und|et
 # "It isn't 41, which is the sum of the legs.", "If you got 12, you counted the pieces.": one other value is given up.
 GIVEN_UP = any_case(
     r"[\s*_-]*+(?:(?:it|that|this)(?:['’]s not| is not| isn['’]t)|(?:es|das) (?:ist|sind) nicht|ce n['’]est pas"
-    r"|no (?:es|son)"
-    r"|não (?:é|são)|non (?:è|sono)|это не"
-    r"|(?:if|when) you (?:answered|got|get|wrote|put|said|have)(?=[^,]{1,30}, (?:then )?you(?:['’]ve| have)? (?:\w+ )?"
+    r"|no (?:es|son)|não (?:é|são)|non (?:è|sono)|это не|(?:if|when) you (?:answered|got|get|wrote|put|said"
+    r"|have)(?=[^,]{1,30}, (?:then )?you(?:['’]ve| have)? (?:\w+ )?"
     r"(?:count|forg[eo]t|add|includ|doubl|miss|us|mix|subtract|divid|multipli|stopp|overlook|omit|left)\w*\b))"
     r"\s+(?=[$*€£]*\d[\d.,]*[^\d]*$)"
 )
@@ -207,11 +195,10 @@ TURNS = any_case(r"\b(?:but|rather|it is|it['’]s|that['’]s|sondern|mais|sino
 # "And if the larger one had been asked for, it would be 14."
 OTHERWISE = any_case(
     r"[\s*_-]*+(?:(?:and|but|und|aber|et|mais|y|pero|e|mas|ma|а|но|a|ale|en|maar|och|men|ama)\s)?"
-    r"(?:(?=(?:had|were|hätten?|wären?|würden?|gdyby)\b|(?:if|wenn|si|se|если|als|om|eğer)\b[^,.!?=]{0,120}?\b(?:had|were|weren['’]t"
-    r"|asked|wanted"
-    r"|instead|hätten?|wären?|würden?|gefragt|était|étaient|avait|avaient|voulait|fueran?|fuese|hubiera|preguntaran?"
-    r"|quisiera"
-    r"|fossem?|fosse|houvesse|avesse|chiedesse|gdyby|zou|zouden|vore|hade|бы|olsaydı|sorsaydı)\b"
+    r"(?:(?=(?:had|were|hätten?|wären?|würden?|gdyby)\b|(?:if|wenn|si|se|если|als|om|eğer)\b[^,.!?=]{0,120}?\b(?:had"
+    r"|were|weren['’]t|asked|wanted|instead|hätten?|wären?|würden?|gefragt|était|étaient|avait|avaient|voulait|fueran?"
+    r"|fuese|hubiera|preguntaran?|quisiera|fossem?|fosse|houvesse|avesse|chiedesse|gdyby|zou|zouden|vore|hade|бы"
+    r"|olsaydı|sorsaydı)\b"
     r"|(?:without|ohne|sans|sin|sem|senza|без|bez|zonder|utan)\s)[^.!?=]{0,200}"
     + WOULD
     + r"|如果[^。！？=]{0,80}就)[^=]*"
@@ -244,23 +231,20 @@ WARNING = any_case(
     rf"(?:{CONFUSED})"
 )
 WHO = (
-    r"someone|somebody|some|others|other|many|people|students|student|a (?:friend|student)|i|my \w+|jemand|manche"
-    r"|viele|ich|quelqu['’]un"
-    r"|certains|alguien|algunos|muchos|alguém|alguns|muitos|qualcuno|alcuni|molti|кто-то|некоторые|многие|я|ktoś"
-    r"|niektórzy|iemand|sommigen|någon|vissa|jag|cineva|unii"
+    r"someone|somebody|some|others|other|many|people|students|student|a (?:friend|student)|i|my \w+|jemand|manche|viele"
+    r"|ich|quelqu['’]un|certains|alguien|algunos|muchos|alguém|alguns|muitos|qualcuno|alcuni|molti|кто-то|некоторые"
+    r"|многие|я|ktoś|niektórzy|iemand|sommigen|någon|vissa|jag|cineva|unii"
 )
 SAYS = (
     r"claim(?:s|ed)?|say|says|said|thinks?|thought|writes?|wrote|gets?|got|had|answer(?:s|ed)?|behaupte[tn]?"
-    r"|sag(?:t|en)"
-    r"|schr[ie]+b(?:en)?|mein(?:t|en)|hatte|dit|disent|prétend|écrit|écrivent|dicen?|escrib\w+|diz(?:em)?|escrev\w+"
-    r"|dicono"
-    r"|dice|scriv\w+|говор\w+|пишут|(?:на)?писал\w*|mówi\w*|(?:na)?pisał\w*|zeg(?:t|gen)|schreef|säger|skrev|spun|scris"
+    r"|sag(?:t|en)|schr[ie]+b(?:en)?|mein(?:t|en)|hatte|dit|disent|prétend|écrit|écrivent|dicen?|escrib\w+|diz(?:em)?"
+    r"|escrev\w+|dicono|dice|scriv\w+|говор\w+|пишут|(?:на)?писал\w*|mówi\w*|(?:na)?pisał\w*|zeg(?:t|gen)|schreef|säger"
+    r"|skrev|spun|scris"
 )
 NOT = (
     r"(?:it|this|that|the answer)(?: (?:is|was) not|['’]s not| isn['’]t| wasn['’]t)|(?:das|es|die antwort) ist nicht"
-    r"|la réponse n['’]est pas|la respuesta no es|a resposta não é|la risposta non è|ответ не"
-    r"|ce n['’]est pas|no es|não é"
-    r"|non è|это не|to nie(?: jest)?|het is niet|det är inte|nu este|not|nicht|nu|nie|не|inte|niet|ikke"
+    r"|la réponse n['’]est pas|la respuesta no es|a resposta não é|la risposta non è|ответ не|ce n['’]est pas|no es"
+    r"|não é|non è|это не|to nie(?: jest)?|het is niet|det är inte|nu este|not|nicht|nu|nie|не|inte|niet|ikke"
 )
 OTHER = (
     r"(?P<value>(?:\$[^$\n]{1,40}\$|[$€£]?[-−]?\d[\d.,/:]*(?<![.,/:])%?)(?: hours? \d+ minutes?"
@@ -295,15 +279,13 @@ STATES = any_case(
     r"|este|jest|to|är|really|actually|makes?|becomes|это|равно)|[=≈→是为はが:])[\s$*]*$"
 )
 CHECKS = any_case(
-    r"(?:let me|let['’]s|i['’]ll) (?:just |quickly )?(?:re-?|double-?)?(?:check|verify|confirm|make sure)\b"
-    r"|ich prüfe|je vérifie"
-    r"|\b(?:compruebo|vou conferir|controllo)\b|проверю|(?:检查|验证|再算)"
+    r"(?:let me|let['’]s|i['’]ll) (?:just |quickly )?(?:re-?|double-?)?(?:check|verify|confirm|make sure)\b|ich prüfe"
+    r"|je vérifie|\b(?:compruebo|vou conferir|controllo)\b|проверю|(?:检查|验证|再算)"
 )
 CONFIRMED = any_case(
     r"\s*(?:yes\W+)?(?:confirmed|verified|(?:it|that|this) (?:checks out|matches|agrees|holds)|bestätigt"
-    r"|(?:das )?stimmt|passt"
-    r"|confirmé|vérifié|confirmado|verificado|confermato|verificato|подтверждено|(?:вс[её] )?верно"
-    r"|确认无误|没有问题)[.!。！\s]*"
+    r"|(?:das )?stimmt|passt|confirmé|vérifié|confirmado|verificado|confermato|verificato|подтверждено"
+    r"|(?:вс[её] )?верно|确认无误|没有问题)[.!。！\s]*"
 )
 OBJECTION = any_case(
     r"\b(?:not|wrong|mistake|error|instead|should|actually|but|however|oops|forgot|except|rather|nicht|falsch|doch|aber"

@@ -41,14 +41,13 @@ _SELF = Gated(
         r"|(?:over|double|under)-?counted)\b|\bthis (?:over|double|under)-?counts\b",
         # the writer mixed things up
         r"\bi(?:['’]ve| have| had)? (?:swapped|mixed (?:up|them|it)|reversed|mixed|(?:had|got) (?:it|them"
-        r"|that) (?:backwards?"
-        r"|the wrong way))|\bich habe (?:\w+ ){0,4}(?:vertauscht|verwechselt)|\bje me suis (?:trompée?|emmêlée?)"
+        r"|that) (?:backwards?|the wrong way))|\bich habe (?:\w+ ){0,4}(?:vertauscht|verwechselt)"
+        r"|\bje me suis (?:trompée?|emmêlée?)"
         r"|\bj['’]ai "
         r"(?:tout )?(?:inversé|confondu)\b|\b(?:lo|las|los) he puesto al revés|\bme he (?:liado|confundido|equivocado)"
         r"|\bme equivoqué|\bmi sono (?:sbagliat|confus)|\bho (?:invertito|confuso|scambiato)\b|\bme enganei"
-        r"|\b(?:eu )?(?:troquei"
-        r"|inverti)\b|(?<!\w)я? ?(?:перепутал|ошибся|ошиблась)|\b(?:pomyliłem|pomyliłam|zamieniłem)\b|我(?:搞|弄|算|看"
-        r"|写)(?:错|反)"
+        r"|\b(?:eu )?(?:troquei|inverti)\b|(?<!\w)я? ?(?:перепутал|ошибся|ошиблась)|\b(?:pomyliłem|pomyliłam"
+        r"|zamieniłem)\b|我(?:搞|弄|算|看|写)(?:错|反)"
         r"|(?:逆|勘違い)(?:でした|していました)|\bkarıştırdım\b|\bik heb (?:\w+ ){0,3}(?:verwisseld|omgedraaid)",
         # the writer takes it back
         r"\b(?:lo (?:retiro|ritiro)|retiro (?:isso|o que disse)|je (?:le|la|les|l['’])retire|trek (?:dat|het) terug"
@@ -63,22 +62,19 @@ _SELF = Gated(
         r"(?<!\w)(?:تصحیح|תיקון|सुधार)\s?:|(?<!\w)(?:असल में|نه،? بلکه|در واقع)(?!\w)",
         # the value needs more work
         r"\b(?:this|it|that) (?:must|has to|needs to|should|still has to) (?:then |now |still )?be (?:multiplied"
-        r"|doubled|halved"
-        r"|divided|squared|subtracted|increased|reduced)\b|\b(?:doubling|halving|squaring|multiplying"
+        r"|doubled|halved|divided|squared|subtracted|increased|reduced)\b|\b(?:doubling|halving|squaring|multiplying"
         r"|negating) (?:this|it)\b"
         r"|\bbut (?:we|i|you|the (?:question|problem)) (?:need|want|asks?|(?:are|were) asked|seek)\b"
         r"|\bzwischen(?:summe|ergebnis)\b"
         r"|\bi (?:still )?need to (?:add|subtract|multiply|divide|double)\b",
         # "this result is wrong" in other languages
         r"\b(?:ce|cet|cette|este|esta|esse|essa|questo|questa|dieses|diese) (?:résultat|réponse|valeur|solution"
-        r"|resultado|respuesta"
-        r"|valor|solución|solução|resposta|risultato|risposta|valore|soluzione|ergebnis|antwort|lösung) (?:n['’]"
-        r"|no |não |non )?"
-        r"(?:est|es|está|é|è|ist) (?:pas |nicht )?(?:\w+ )?(?:err[oó]n|faux|fausse|in?corr|inexact|equivocad"
-        r"|mal\b|errad|sbagliat|errat"
-        r"|scorrett|falsch|richtig\b(?<=nicht richtig)|impossible)"
-        r"|(?:эт[оа]т?|данн\w+) (?:ответ|решение|результат|значение) (?:не\b|не|ошиб)|(?:答案|结果|結果|结论|结论"
-        r"|解法|以上|上面)[^。\n]{0,6}"
+        r"|resultado|respuesta|valor|solución|solução|resposta|risultato|risposta|valore|soluzione|ergebnis|antwort"
+        r"|lösung) (?:n['’]|no |não |non )?"
+        r"(?:est|es|está|é|è|ist) (?:pas |nicht )?(?:\w+ )?(?:err[oó]n|faux|fausse|in?corr|inexact|equivocad|mal\b"
+        r"|errad|sbagliat|errat|scorrett|falsch|richtig\b(?<=nicht richtig)|impossible)"
+        r"|(?:эт[оа]т?|данн\w+) (?:ответ|решение|результат|значение) (?:не\b|не|ошиб)|(?:答案|结果|結果|结论|结论|解法"
+        r"|以上|上面)[^。\n]{0,6}"
         r"(?:错误|錯誤|不正确|不正確|不成立)|(?:هذه|هذا) (?:\w+ )?(?:خاطئ|خطأ|غير)"
         r"|\bhabe ich mich (?:geirrt|verrechnet|vertan)|\b(?:je rectifie|rectifico|corrigindo|correggo"
         r"|ich korrigiere)\b",
@@ -89,21 +85,18 @@ _SELF = Gated(
         r"(?:\w+ly |a |an )?(?:\w+ )?(?:wrong|incorrect|mistaken|invalid|false|mistake|error|slip)\b",
         rf"\b(?:{_SUBJECT}|the answer|this (?:value|answer|result)) (?:fails|does(?:n['’]t| not) (?:satisfy"
         rf"|check out|fit|survive|hold up|work))\b",
-        r"\b(?:il y a|hay|há|c['’]è|da ist|es gibt|есть|здесь) (?:\w+ )?(?:une? |un['’]|um |einen? )?(?:erreur"
-        r"|error|erro|errore"
-        r"|fehler|ошибка)|(?:有误|有誤|有错|有錯)|(?:ich habe|habe ich|wir haben)[^.!?\n]{0,40} (?:vergessen"
-        r"|übersehen)\b"
+        r"\b(?:il y a|hay|há|c['’]è|da ist|es gibt|есть|здесь) (?:\w+ )?(?:une? |un['’]|um |einen? )?(?:erreur|error"
+        r"|erro|errore|fehler|ошибка)|(?:有误|有誤|有错|有錯)|(?:ich habe|habe ich"
+        r"|wir haben)[^.!?\n]{0,40} (?:vergessen|übersehen)\b"
         r"|\b(?:j['’]ai|nous avons|on a) (?:oublié|omis)|\b(?:olvidé|olvidamos|se me olvidó|esqueci|esquecemos)\b"
-        r"|\b(?:ho|abbiamo) dimenticato\b|(?<![^\W\d_])(?:забыл|забыла|забыли|упустил[аи]?"
-        r"|пропустил[аи]?)(?![^\W\d_])"
+        r"|\b(?:ho|abbiamo) dimenticato\b|(?<![^\W\d_])(?:забыл|забыла|забыли|упустил[аи]?|пропустил[аи]?)(?![^\W\d_])"
         r"|(?<![不别別没沒])(?<!不要)(?<!没有)(?<!沒有)(?<!不能)(?:忘了|忘记了|忘記了|漏了|漏掉了|漏算了)"
         r"|(?:忘れてい?まし|見落として)"
         r"|(?:빠뜨렸|놓쳤|잊었)|(?:نسيت|نسينا)(?!\w)",
-        rf"\b{_SUBJECT}(?:['’]s| is| was| are| were| must be| has to be| seems| looks) (?:\w+ly |also |all "
-        rf"|just |a |an |the |my )?"
-        r"(?:not (?:right|correct|true|it|the (?:right|correct|real|final)? ?answer|what|valid|possible)"
-        r"|wrong\b|incorrect\b|mistaken\b|a mistake\b|mistake\b|an error\b|error\b|false\b|impossible\b"
-        r"|nonsense\b|rubbish\b)",
+        rf"\b{_SUBJECT}(?:['’]s| is| was| are| were| must be| has to be| seems| looks) (?:\w+ly |also |all |just |a "
+        rf"|an |the |my )?"
+        r"(?:not (?:right|correct|true|it|the (?:right|correct|real|final)? ?answer|what|valid|possible)|wrong\b"
+        r"|incorrect\b|mistaken\b|a mistake\b|mistake\b|an error\b|error\b|false\b|impossible\b|nonsense\b|rubbish\b)",
         rf"\b{_SUBJECT} (?:isn['’]t|wasn['’]t|ain['’]t|can['’]?t|can ?not|couldn['’]t|could not|doesn['’]t"
         rf"|does not) (?:be )?(?:right|correct|true|it\b|the (?:right|correct|real)? ?answer|work|possible"
         rf"|hold|make sense)",
@@ -113,8 +106,7 @@ _SELF = Gated(
         r"\b(?:das|dies|es)\s+(?:ist|war|stimmt|kann)\s+(?:\w+\s+)?(?:nicht|falsch|verkehrt|unmöglich)"
         r"|\bich (?:meine|meinte)\b|\bkorrektur\b|\bvergiss\b"
         r"|\bhabe mich (?:geirrt|verrechnet|vertan)|\bfalsch gerechnet|\brichtig (?:ist|wäre)\b|\b(?<!ist die "
-        r")(?:richtige"
-        r"|tatsächliche|wahre|eigentliche) (?:antwort|lösung)|\bbesser gesagt\b|\bich nehme das zurück"
+        r")(?:richtige|tatsächliche|wahre|eigentliche) (?:antwort|lösung)|\bbesser gesagt\b|\bich nehme das zurück"
         r"|\b(?:ziehe|nehme)\b[^.\n]{0,40}\bzurück\b",
         r"\b(?:c['’]est|cela est|ce n['’]est|ça) (?:\w+ )?(?:faux|incorrect|une erreur|pas (?:ça|correct"
         r"|juste|bon|possible))|\bje (?:veux|voulais) dire\b|\bcorrection\b"
@@ -131,10 +123,9 @@ _SELF = Gated(
         r"|possibile|errore)|\b(?:voglio|volevo) dire\b|\bcorrezione\b|\bmi sono sbagliat"
         r"|\bho sbagliato\b|\banzi\b|\bin realtà\b|\bo meglio\b|\bvera risposta\b|(?<!è la )\brisposta (?:corretta"
         r"|giusta|vera)\b",
-        r"\bik bedoel\b|\bdat is (?:fout|niet|onjuist)|\bcorrectie\b|\bvergissing\b|\bjag menar\b"
-        r"|\bmam na myśli\b|\bpomyłka\b|\bto błąd\b|\bmaksud saya\b|\bralat\b|\bdemek istedi|\byanlış\b"
-        r"|\bdüzeltme\b"
-        r"|\bnhầm\b|\bđính chính\b|\bthực ra\b",
+        r"\bik bedoel\b|\bdat is (?:fout|niet|onjuist)|\bcorrectie\b|\bvergissing\b|\bjag menar\b|\bmam na myśli\b"
+        r"|\bpomyłka\b|\bto błąd\b|\bmaksud saya\b|\bralat\b|\bdemek istedi|\byanlış\b|\bdüzeltme\b|\bnhầm\b"
+        r"|\bđính chính\b|\bthực ra\b",
         r"(?<!\w)(?:(?:это|ответ) (?:неверн|неправильн|не\s+(?:так|то|верно|правильно)|ошибк)|я ошиб|ошибся"
         r"|ошиблась|имею в виду|имел[аи]? в виду|забудь|на самом деле|исправл|поправка|беру (?:это"
         r"|свои слова) (?:назад|обратно)"
@@ -197,8 +188,7 @@ _OFFERED = Gated(
     rf"(?:[.;,(*†‡:\n]|\b(?:but|though|although|and|while|whereas|that|reflection|reconsideration"
     rf"|so)\b)\s*(?P<value>{VALUE})\s+(?:"
     r"(?:if|when|unless|provided|assuming|in case|otherwise)\b(?!\s*(?:and only|\$|x|n)\b)"
-    r"|(?:is|are|was|works?|fits?|would|could|might|may|can|seems?"
-    r"|remains?)\b(?:\s+\w+){0,4}?\s*\b(?:valid|acceptable"
+    r"|(?:is|are|was|works?|fits?|would|could|might|may|can|seems?|remains?)\b(?:\s+\w+){0,4}?\s*\b(?:valid|acceptable"
     r"|possible|possibility|plausible|right|correct|too|also|fine|as well|alternative|option|defensible|likely"
     r"|answer)\b)"
 )
@@ -258,18 +248,14 @@ MISTAKES = any_case(
     r"\W*+(?:an? |the |ein(?:e)? |der |die |(?:some |other )?)?(?:common|typical|frequent|usual|häufige?r?|typische?r?"
     r"|beliebte?r?)"
     r" (?:mistakes?|errors?|pitfalls?|slips?|traps?|fehler|patzer|irrtum|falle)\b|\W*(?:(?:une |l['’]|el |la |un |uno "
-    r"|o |um |lo )?(?:erreurs? (?:fréquente|courante|classique)s?"
-    r"|error(?:es)? (?:común|comunes|frecuentes?|típicos?)"
+    r"|o |um |lo )?(?:erreurs? (?:fréquente|courante|classique)s?|error(?:es)? (?:común|comunes|frecuentes?|típicos?)"
     r"|erros? comu(?:m|ns)|error[ei] (?:comun[ei]|frequent[ei])))\b"
 )
 _OR = any_case(r"(?:or|oder|ou|o)\b")
 _OTHER_VALUE = lazy_pattern(VALUE)
 _EXEMPT = any_case(
     r"\brather than\b|\binstead of\b|不要|不是|并非|而非|(?<!\w)не\s|检验|验算|=|≠|\\ne|<|>|[+×*]|\\cdot|\\times"
-    r"|\b(?:not"
-    r"|no"
-    r"|would|problem|page|more|because|since|line"
-    r"|step|source)\b"
+    r"|\b(?:not|no|would|problem|page|more|because|since|line|step|source)\b"
     r"|n['’]t\b"
     r"|(?<!edit)(?<!update)(?<!correction)(?<!corrected)(?<!answer)(?<!result)(?<!better)(?<!rather)(?<!sorry)(?<!oops)\s*[:：]"
 )  # a calculation, a denial of another value, "Confidence: 90%"

@@ -11,10 +11,9 @@ from verifiers.lazy_pattern import any_case
 
 _WORD = r"(?:[^\W\d_]+(?:-[^\W\d_]+)?|\d{1,2})"
 _DAYTIME = (
-    r"(?P<day>\s?(?:[ap]\.?m\b\.?|in the (?:morning|afternoon|evening)|(?:in the|at) night"
-    r"|de la (?:mañana|tarde|noche)|da (?:manhã|tarde|noite)|(?:del mattino|di mattina|del pomeriggio|di sera)"
-    r"|du (?:matin|soir)|de l['’]après-midi|'s (?:ochtends|morgens|middags|avonds|nachts)"
-    r"|(?:morgens|vormittags|nachmittags|abends|nachts)\b))?"
+    r"(?P<day>\s?(?:[ap]\.?m\b\.?|in the (?:morning|afternoon|evening)|(?:in the|at) night|de la (?:mañana|tarde|noche)"
+    r"|da (?:manhã|tarde|noite)|(?:del mattino|di mattina|del pomeriggio|di sera)|du (?:matin|soir)|de l['’]après-midi"
+    r"|'s (?:ochtends|morgens|middags|avonds|nachts)|(?:morgens|vormittags|nachmittags|abends|nachts)\b))?"
 )
 _DAY = any_case(_DAYTIME)
 # Times of day by language: "m" minutes past or, if "less" is present, before the hour "h"; "half" is half past it.
@@ -64,8 +63,7 @@ _TELLS_IN_ENGLISH = Gated(
     r"\b(?:past|to (?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve))\b|o['’]clock"
 )
 _TELLS = Gated(
-    r"\b(?:vor|nach|halb|over|voor|half|över|halv|menos|media|cuarto|meno|mezz|quarto|meia"
-    r"|heures?|las?|às?|l[e'’])\b"
+    r"\b(?:vor|nach|halb|over|voor|half|över|halv|menos|media|cuarto|meno|mezz|quarto|meia|heures?|las?|às?|l[e'’])\b"
 )
 
 

@@ -43,11 +43,10 @@ _DENIAL = any_case(
     r"|se|es|sie|ihn|them|it)(?=\s))?|ない|没有?|未|不)\s*([^\W\d_]{1,5})"
 )
 _ASKED_WITH = Gated(
-    r"\b(by|at|to|in|from|for|with|on|after|um|auf|mit|nach|in|de|à|en|avec|dans|con|per|di|com|em|por|na"
-    r"|w|o|z|med|met|op|на|в|за|с)"
-    r"\s+(?:what|which|how|wie|welch\w*|combien|quel\w*|cuánt\w+|qué|quant[oiae]s?|qual[ei]?|che|ile"
-    r"|jak\w+|hoeveel|welk\w*|hur|vilk\w+"
-    r"|сколько|как\w+)\b"
+    r"\b(by|at|to|in|from|for|with|on|after|um|auf|mit|nach|in|de|à|en|avec|dans|con|per|di|com|em|por|na|w|o|z|med|met"
+    r"|op|на|в|за|с)"
+    r"\s+(?:what|which|how|wie|welch\w*|combien|quel\w*|cuánt\w+|qué|quant[oiae]s?|qual[ei]?|che|ile|jak\w+|hoeveel"
+    r"|welk\w*|hur|vilk\w+|сколько|как\w+)\b"
 )
 
 

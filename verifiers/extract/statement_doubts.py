@@ -69,9 +69,8 @@ _EQUATED = lazy_pattern(
 _OF_EACH = any_case(r"\W*\b(?:each|every|jede[rs]?|chaque|cada|ogni|elke?|varje|każd\w+)\b")
 _HOLDS_NONE = any_case(r"\b(?:none|nothing|no|0|ohne|sans|sin|senza) ")
 _NO_NUMBER_AFTER = any_case(
-    r"\b(?:around|about|between)\b(?!\s+(?:(?:a|an|the|half|some)\s+)*(?:§|[$€£]?\d|(?:one|two|three|four"
-    r"|five|six|seven|eight|nine"
-    r"|ten|eleven|twelve|\w+teen|\w+ty|hundred)\b))"
+    r"\b(?:around|about|between)\b(?!\s+(?:(?:a|an|the|half|some)\s+)*(?:§|[$€£]?\d|(?:one|two|three|four|five|six"
+    r"|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundred)\b))"
 )
 _BETWEEN_TWO = any_case(
     r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|между) (\d+) (?:and|und|et|y|e|en|och|a|i|и) (\d+)\b"
@@ -87,9 +86,8 @@ _NONE_LEFT = any_case(
     r"|,?\s*und (?:es bleibt )?(?:keine[rs]?|nichts) (?:bleibt )?übrig\b"
 )
 _MORE = any_case(
-    r"\b(?:more|less|fewer|extra|mehr|weniger|de plus|de moins|más|menos|a mais|a menos|in più|in meno|больше"
-    r"|меньше|meer|minder"
-    r"|mer|mindre|więcej|mniej)\W*$"
+    r"\b(?:more|less|fewer|extra|mehr|weniger|de plus|de moins|más|menos|a mais|a menos|in più|in meno|больше|меньше"
+    r"|meer|minder|mer|mindre|więcej|mniej)\W*$"
     # after the value and its unit: "3 grams per litre less than that"
     r"|\A(?:\s?(?!(?:and|or|which|that|so|but|is|are|was|has|as|und|oder|was|das|ist|et|ou|qui|y|o|que|e|и"
     r"|что)\b)[^\s,;:(]{1,16}){0,4}?"
@@ -107,11 +105,10 @@ _ANNOUNCES = any_case(
 )
 # A time beside the present of a question.
 _AT_ANOTHER_TIME = Gated(
-    r"\b(?:yesterday|the day before yesterday|ago|gestern|vorgestern|vor \w+ (?:jahren|tagen|wochen"
-    r"|stunden)|avant-hier"
-    r"|il y a \w+ (?:ans|jours|heures)|ayer|anteayer|hace \w+ (?:años|días|horas)|ontem|anteontem|ieri"
-    r"|\w+ (?:anni|giorni|ore) fa|gisteren"
-    r"|eergisteren|geleden|igår|wczoraj|przedwczoraj|temu|вчера|позавчера|назад|dün|hôm qua|kemarin)\b|昨日"
+    r"\b(?:yesterday|the day before yesterday|ago|gestern|vorgestern|vor \w+ (?:jahren|tagen|wochen|stunden)|avant-hier"
+    r"|il y a \w+ (?:ans|jours|heures)|ayer|anteayer|hace \w+ (?:años|días|horas)|ontem|anteontem|ieri|\w+ (?:anni"
+    r"|giorni|ore) fa|gisteren|eergisteren|geleden|igår|wczoraj|przedwczoraj|temu|вчера|позавчера|назад|dün|hôm qua"
+    r"|kemarin)\b|昨日"
     r"|一昨日|昨天|前天|어제|그저께|أمس"
 )
 

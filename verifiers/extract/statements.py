@@ -94,28 +94,23 @@ _AGAIN = any_case(
     r"(?P<kept>\d)(?:,|\s[—–-])\s?(?:which|and (?:it|this|that)|a fraction that) (?:can(?:['’]t|not|no longer)"
     r"|does(?:n['’]t| not)|is)"
     r" (?:be )?(?:reduced?|simplif(?:y|ied)|irreducible|in (?:lowest|simplest))[^.!?]*"
-    r"|(?<![\d.,/])(?P<value>\d?\.\d{1,6}|\d{1,4}/[1-9]\d{0,3}),? (?:or|that is,?|i\.e\.,?"
-    r"|which is) (?P<about>(?:about|roughly|approximately|around) )?(?P<percent>\d{1,3}(?:\.\d{1,4})?)\s?(?:%"
-    r"|per ?cent)"
+    r"|(?<![\d.,/])(?P<value>\d?\.\d{1,6}|\d{1,4}/[1-9]\d{0,3}),? (?:or|that is,?|i\.e\.,?|which is) (?P<about>(?:about"
+    r"|roughly|approximately|around) )?(?P<percent>\d{1,3}(?:\.\d{1,4})?)\s?(?:%|per ?cent)"
     r"(?![\w%])"
 )
 _CONCEDED = any_case(rf",\s{CONCEDING}[^,;\d]*$")  # "..., even though the last bus is nearly empty"
 _WHERE = any_case(r"(?<=\d),\s(?:where|at which|wo|où|donde|onde|dove)\s[^.!?]*")
 _HOW_MANY = any_case(
-    r"\b(?:how many|wie viele|combien|cuántas|quantas|quante|hoeveel|hur många|ile)\b|(?<!\w)сколько|几个"
-    r"|多少"
+    r"\b(?:how many|wie viele|combien|cuántas|quantas|quante|hoeveel|hur många|ile)\b|(?<!\w)сколько|几个|多少"
 )
 _SOLUTIONS = any_case(r"\b(?:solutions?|lösungen|soluciones|soluções|soluzioni)\b")
 _CLAIM = any_case(r"\b(?:the|this) claim\b")
 _CONTRASTED = any_case(
-    r"(?:(?:,|\s[(—–-]|[(—–])\s*(?:and |but |und |et |y |e |а )?(?:not(?: quite)?|nicht(?: ganz)?"
-    r"|pas(?: tout à fait)?|no|non|não|не|niet|instead of"
-    r"|rather than|not to be confused with|nicht zu verwechseln mit|à ne pas confondre avec|no confundir con"
-    r"|não confundir com|da non confondere con|не путать с)|,?\s(?:rather than|instead of|and not|anstatt|statt"
-    r"|und nicht|au lieu de|et non"
-    r"|en lugar de|en vez de|y no|em vez de|e não"
-    r"|invece di|anziché|e non|in plaats van|en niet|i stället för|och inte|zamiast|a nie|вместо"
-    r"|а не))\s(?=[^.;]*\d)"
+    r"(?:(?:,|\s[(—–-]|[(—–])\s*(?:and |but |und |et |y |e |а )?(?:not(?: quite)?|nicht(?: ganz)?|pas(?: tout à fait)?"
+    r"|no|non|não|не|niet|instead of|rather than|not to be confused with|nicht zu verwechseln mit"
+    r"|à ne pas confondre avec|no confundir con|não confundir com|da non confondere con|не путать с)|,?\s(?:rather than"
+    r"|instead of|and not|anstatt|statt|und nicht|au lieu de|et non|en lugar de|en vez de|y no|em vez de|e não"
+    r"|invece di|anziché|e non|in plaats van|en niet|i stället för|och inte|zamiast|a nie|вместо|а не))\s(?=[^.;]*\d)"
 )
 # "..., although 8 is also possible": the sentence leaves another answer open.
 _ALSO_POSSIBLE = any_case(
@@ -127,13 +122,11 @@ _ALSO_POSSIBLE = any_case(
 )
 _STARTS = any_case(
     r"\W*+(?:(?:so|now|next|then|first|firstly|and),? )?(?:first(?:ly)?|next|step|part|problem|question|exercise"
-    r"|example|case|option|choice"
-    r"|to (?:find|know|see|solve|answer|work out|figure out|get)\b|given|find|note|recall|remember|consider"
-    r"|compute|calculate|determine|guess|hint|attempt|draft|zuerst|zunächst|aufgabe|frage|schritt"
+    r"|example|case|option|choice|to (?:find|know|see|solve|answer|work out|figure out|get)\b|given|find|note|recall"
+    r"|remember|consider|compute|calculate|determine|guess|hint|attempt|draft|zuerst|zunächst|aufgabe|frage|schritt"
     r"|d['’]abord|question|étape|exercice|primero|problema|pass?o(?=\s*(?:\d+\b|:))|pregunta|ejercicio|primeiro"
-    r"|pergunta"
-    r"|exercício"
-    r"|prima|domanda|esercizio|сначала|задача|вопрос|шаг|ilk önce|soru|bài|câu|soal)\b(?! (?:the )?(?:number|of)\b)"
+    r"|pergunta|exercício|prima|domanda|esercizio|сначала|задача|вопрос|шаг|ilk önce|soru|bài|câu"
+    r"|soal)\b(?! (?:the )?(?:number|of)\b)"
     r"|\W*(?:第(?![一二三四五六七八九十\d]+[天年次周月])|首先|先|问题|題|题|まず|問|최초|먼저|문제|أولا|السؤال|पहले"
     r"|प्रश्न)"
 )
@@ -153,22 +146,19 @@ _NEARLY = Gated(
 _NAMED = lazy_pattern(r"\$?\s*([A-Za-z](?:_\{?\w\}?)?)\s*=")
 # A question that asks "true or false?", and the words that answer it.
 _TRUE_OR_FALSE = Gated(
-    r"\b(?:true or (?:is it )?false|(?:wahr|richtig) oder falsch|vrai ou faux|verdadero o falso"
-    r"|verdadeiro ou falso|vero o falso"
-    r"|sant eller falskt|waar of (?:onwaar|niet)|prawda (?:czy|lub|albo) fałsz|doğru mu,? yanlış mı|đúng hay sai"
-    r"|benar atau salah"
-    r"|правда или (?:ложь|неправда)|верно или (?:нет|неверно))|对还是错|正しいか|真か偽|참.{0,4}거짓|صح أم خطأ"
+    r"\b(?:true or (?:is it )?false|(?:wahr|richtig) oder falsch|vrai ou faux|verdadero o falso|verdadeiro ou falso"
+    r"|vero o falso|sant eller falskt|waar of (?:onwaar|niet)|prawda (?:czy|lub|albo) fałsz|doğru mu,? yanlış mı"
+    r"|đúng hay sai|benar atau salah|правда или (?:ложь|неправда)|верно или (?:нет|неверно))|对还是错|正しいか|真か偽"
+    r"|참.{0,4}거짓|صح أم خطأ"
 )
 _SAID_TRUE_OR_FALSE = Gated(
-    r"(?<![^\W\d_])(?:true|false|wahre?|falsch|vraie?|fausse|faux|verdader[oa]|fals[oa]|verdadeir[oa]|vero"
-    r"|vera|sant|falskt?|waar"
-    r"|onwaar|prawd\w+|fałsz\w*|doğru(?:dur)?|yanlış(?:tır)?|đúng|benar|salah|верно|неверно|правда|ложь"
+    r"(?<![^\W\d_])(?:true|false|wahre?|falsch|vraie?|fausse|faux|verdader[oa]|fals[oa]|verdadeir[oa]|vero|vera|sant"
+    r"|falskt?|waar|onwaar|prawd\w+|fałsz\w*|doğru(?:dur)?|yanlış(?:tır)?|đúng|benar|salah|верно|неверно|правда|ложь"
     r"|ложно|истинно)(?![^\W\d_])"
 )
 _INFINITELY_MANY = Gated(
     r"\b(?:infinitely many|an infinite number|unendlich viele|une infinité|infinit[oa]s|infinite(?= soluzion)"
-    r"|oneindig veel"
-    r"|oändligt många)\b"
+    r"|oneindig veel|oändligt många)\b"
     r"|бесконечно много|无数(?:个|多)?|无穷多(?:个)?|無数|무수히 많"
 )
 # "So no, it is not prime."
@@ -551,10 +541,9 @@ def with_unit(text: str, end: int, extraction: Extraction) -> Extraction:
 
 
 _VOIDS = any_case(
-    r"\b(?:nothing|none|gone|half|double\w*|twice|fewer|less|more|minus|times|too (?:many|few)|should have"
-    r"|start over|flawed"
-    r"|misprinted|mixed up|single|taken away|added|doubl\w+|halv\w+|nichts|keine[rs]?|rien|aucun\w*|nada|ningun\w*"
-    r"|niente)\b"
+    r"\b(?:nothing|none|gone|half|double\w*|twice|fewer|less|more|minus|times|too (?:many|few)|should have|start over"
+    r"|flawed|misprinted|mixed up|single|taken away|added|doubl\w+|halv\w+|nichts|keine[rs]?|rien|aucun\w*|nada"
+    r"|ningun\w*|niente)\b"
 )
 
 

@@ -32,11 +32,9 @@ _TURN = any_case(
     r"|men))(?![^\W\d_])|但是?|しかし|하지만"
 )
 _DOUBTED = any_case(
-    r"[?？؟]|(?<![^\W\d_])(?:i|we|you|let|question|problem|task|ich|wir|je|nous|yo|eu|io|я|if|whether|maybe"
-    r"|perhaps|would|could|might|may|or|says?|said|think\w*|guess\w*"
-    r"|not sure|claim\w*|wenn|ob|vielleicht"
-    r"|oder|sagt|si|ou|dit|peut-être|dice|quizás|talvez|diz|se|forse|если|или|может|говорит|кажется|wrong"
-    r"|falsch ist)(?![^\W\d_])"
+    r"[?？؟]|(?<![^\W\d_])(?:i|we|you|let|question|problem|task|ich|wir|je|nous|yo|eu|io|я|if|whether|maybe|perhaps"
+    r"|would|could|might|may|or|says?|said|think\w*|guess\w*|not sure|claim\w*|wenn|ob|vielleicht|oder|sagt|si|ou|dit"
+    r"|peut-être|dice|quizás|talvez|diz|se|forse|если|или|может|говорит|кажется|wrong|falsch ist)(?![^\W\d_])"
     r"|如果|或|可能|说|もし|かも|만약"
 )
 
@@ -46,15 +44,13 @@ _HAVE_TO = any_case(r"\b(?:would (?:\w+ )?(?:have to|need|be)|you|we)\b|(?<!\w)�
 _OPENS = any_case(rf"[\s\"“«'*_¡]*(?P<truth>{'|'.join(map(re.escape, _WORDS))})[\"”»'*_]*\s*(?:[.,;:!。，、،—–]|$)")
 # Words that leave such an answer open, take it back or make it conditional.
 _OPEN = any_case(
-    r"[?？؟]|(?<![^\W\d_])(?:I|you|we|question|problem|true|false|wahr|vrai|faux|verdad|vero|if|unless"
-    r"|whether|maybe|perhaps|possibly|probably|would|might|depend\w*"
-    r"|provided|except|sometimes|seems?|says?|said|claims?"
-    r"|thinks?|guess\w*|sure|wait|actually|sorry|wrong|mistake\w*|at first|wenn|falls|vielleicht|sofern"
-    r"|außer|sagt|glaub\w*|moment|falsch|si(?! (?:ottiene|trova|ha|può|divide|deduce|ricava|vede|scrive"
-    r"|tratta)\b)|peut-être"
-    r"|sauf|dit|quizás?|tal vez|salvo|dice|perdón|talvez|depende|diz|forse|dipende|tranne|если|может"
-    r"|возможно|говорит|als (?:je|we|men|het|de)|misschien|tenzij|jeśli|może"
-    r"|chyba|om (?:man|det|vi)|kanske|eğer|belki|nếu|có lẽ|jika|mungkin)(?![^\W\d_])|如果|也许|可能|除非|もし|かも|만약"
+    r"[?？؟]|(?<![^\W\d_])(?:I|you|we|question|problem|true|false|wahr|vrai|faux|verdad|vero|if|unless|whether|maybe"
+    r"|perhaps|possibly|probably|would|might|depend\w*|provided|except|sometimes|seems?|says?|said|claims?|thinks?"
+    r"|guess\w*|sure|wait|actually|sorry|wrong|mistake\w*|at first|wenn|falls|vielleicht|sofern|außer|sagt|glaub\w*"
+    r"|moment|falsch|si(?! (?:ottiene|trova|ha|può|divide|deduce|ricava|vede|scrive|tratta)\b)|peut-être|sauf|dit"
+    r"|quizás?|tal vez|salvo|dice|perdón|talvez|depende|diz|forse|dipende|tranne|если|может|возможно|говорит"
+    r"|als (?:je|we|men|het|de)|misschien|tenzij|jeśli|może|chyba|om (?:man|det|vi)|kanske|eğer|belki|nếu|có lẽ|jika"
+    r"|mungkin)(?![^\W\d_])|如果|也许|可能|除非|もし|かも|만약"
     r"|아마|إذا|ربما|अगर|यदि|शायद"
 )
 _EASY = any_case(r",? which (?:is|can be) (?:easy|hard|simple|difficult|tempting) to \w+(?: if you [^.,;]*)?")
@@ -68,49 +64,38 @@ _NEGATES = any_case(
 # Asks for yes or no, in languages with spaces between words.
 _ASKS = any_case(
     r"\W*+(?:(?:and|so|then|but|now|und|et|y|e)\s)?(?:is|are|was|were|can|could|does|do|did|has|have|will|would|must"
-    r"|ist|sind|kann|können|hat|haben"
-    r"|gibt|teilt|reich(?:t|en)|passt|liegt|est-ce|peut-on|y a-t-il|es|son|está|puede|tiene|hay|é|são|pode|tem|há|è"
-    r"|sono|può|ha|c['’]è"
-    r"|zijn|kan|heeft|är|har|finns|czy|chy|чи|apakah|هل|آیا|האם|क्या|je|jsou|má)(?![^\W\d_])"
+    r"|ist|sind|kann|können|hat|haben|gibt|teilt|reich(?:t|en)|passt|liegt|est-ce|peut-on|y a-t-il|es|son|está|puede"
+    r"|tiene|hay|é|são|pode|tem|há|è|sono|può|ha|c['’]è|zijn|kan|heeft|är|har|finns|czy|chy|чи|apakah|هل|آیا|האם|क्या|je"
+    r"|jsou|má)(?![^\W\d_])"
     r"|[^?]*(?:-(?:t-)?(?:il|elle|on|ils|elles)\b|(?<!\w)ли(?!\w)|\bm[ıiuü](?:d[ıiuü]r|y\w+)?\W*$|không\W*$)"
     r"|[^?¿]*,? (?:es|é|è|sono|son)\b[^?]{0,60}\?\s*$"
 )
 _ALTERNATIVES = any_case(
-    r"(?<![^\W\d_])(?:or|oder|eller|czy [^?]* czy|lub|albo|или|або|veya|hay|atau|أم|یا|nebo|who|what"
-    r"|which|how|why|when|where|wie|wer|was"
-    r"|welche\w*|combien|quel\w*|qui|cuánt\w*|qué|cuál\w*|quién|quant\w*|qual\w*|quem|hoeveel|welke?|hur"
-    r"|vilke\w*|ile|jak\w*|kto|сколько|как\w*|кто"
-    r"|скільки|kaç|hangi|berapa|bao nhiêu)(?![^\W\d_])"
+    r"(?<![^\W\d_])(?:or|oder|eller|czy [^?]* czy|lub|albo|или|або|veya|hay|atau|أم|یا|nebo|who|what|which|how|why|when"
+    r"|where|wie|wer|was|welche\w*|combien|quel\w*|qui|cuánt\w*|qué|cuál\w*|quién|quant\w*|qual\w*|quem|hoeveel|welke?"
+    r"|hur|vilke\w*|ile|jak\w*|kto|сколько|как\w*|кто|скільки|kaç|hangi|berapa|bao nhiêu)(?![^\W\d_])"
 )
 # Words that a statement may have beside those of the question.
 _FUNCTION = frozenset(
-    "the and for its her his their our your not can are was were has have had does did will must that this these"
-    " those there they them she you one both"
-    " cannot never none thus hence also indeed therefore then all any even still being been just enough really"
-    " clearly certainly"
-    " der die das den dem des ein eine einen einem einer kein keine keinen keiner ist sind war kann können hat haben"
-    " wird also daher somit nicht nie"
-    " niemals ja doch sie man gibt muss und"
-    " les une des est sont peut peuvent ont pas jamais aucun aucune donc ainsi elle ils elles cela"
-    " los las una unos del son está puede pueden tiene tienen hay nunca ningún ninguna ello esto eso así que"
-    " entonces por tanto luego"
-    " uma são pode podem tem têm não nenhum nenhuma ele ela isso isto portanto logo então"
-    " gli sono può possono non nessun nessuna mai quindi dunque questo ciò"
-    " это она оно они может могут является являются есть быть нет никогда значит поэтому следовательно итак том"
-    " het een deze dit zijn kan kunnen heeft hebben geen niet nooit dus"
-    " och det den som kan har är inte aldrig inget ingen alltså"
-    " jest są może mogą nie ani więc zatem czyli żaden żadna żadną żadnym"
-    " değil bir vậy nên không phải là jadi maka bukan tidak adalah ليس ليست لا إذن هو هي نہیں नहीं है हैं अतः इसलिए"
-    " mıdır midir mudur müdür bien it's they're that's he's she's"
-    " lässt sich rest gehört gehören zählt belongs belong count counts remainder without ohne appartient"
-    " воно вона він вони може можуть ніколи отже тому".split()
+    "the and for its her his their our your not can are was were has have had does did will must that this these those"
+    " there they them she you one both cannot never none thus hence also indeed therefore then all any even still being"
+    " been just enough really clearly certainly der die das den dem des ein eine einen einem einer kein keine keinen"
+    " keiner ist sind war kann können hat haben wird also daher somit nicht nie niemals ja doch sie man gibt muss und"
+    " les une des est sont peut peuvent ont pas jamais aucun aucune donc ainsi elle ils elles cela los las una unos del"
+    " son está puede pueden tiene tienen hay nunca ningún ninguna ello esto eso así que entonces por tanto luego uma"
+    " são pode podem tem têm não nenhum nenhuma ele ela isso isto portanto logo então gli sono può possono non nessun"
+    " nessuna mai quindi dunque questo ciò это она оно они может могут является являются есть быть нет никогда значит"
+    " поэтому следовательно итак том het een deze dit zijn kan kunnen heeft hebben geen niet nooit dus och det den som"
+    " kan har är inte aldrig inget ingen alltså jest są może mogą nie ani więc zatem czyli żaden żadna żadną żadnym"
+    " değil bir vậy nên không phải là jadi maka bukan tidak adalah ليس ليست لا إذن هو هي نہیں नहीं है हैं अतः इसलिए mıdır"
+    " midir mudur müdür bien it's they're that's he's she's lässt sich rest gehört gehören zählt belongs belong count"
+    " counts remainder without ohne appartient воно вона він вони може можуть ніколи отже тому".split()
 )
 _GENERIC = frozenset("numb inte zahl nomb núme nume numm geta tal licz числ sayı số bila here".split())
 _NO = any_case(
-    r"(?<![^\W\d_])(?:not|never|cannot|none|nicht|kein\w*|nie|niemals|pas|jamais|aucune?|não|nenhum\w*|non"
-    r"|nessun\w*|ning[uú]n\w*|nunca|niet|geen|nooit"
-    r"|inte|aldrig|ingen|inget|не|нет|ни|ні|żad\w*|değil\w*|không|tidak|bukan|ليس|ليست|لا|नहीं|nic|není|nejsou|nemá"
-    r"|δεν|نیست|לא|אינו|אינה)(?![^\W\d_])"
+    r"(?<![^\W\d_])(?:not|never|cannot|none|nicht|kein\w*|nie|niemals|pas|jamais|aucune?|não|nenhum\w*|non|nessun\w*"
+    r"|ning[uú]n\w*|nunca|niet|geen|nooit|inte|aldrig|ingen|inget|не|нет|ни|ні|żad\w*|değil\w*|không|tidak|bukan|ليس"
+    r"|ليست|لا|नहीं|nic|není|nejsou|nemá|δεν|نیست|לא|אינו|אינה)(?![^\W\d_])"
     r"|n['’]t\b|(?<![^\W\d_])n['’](?=[^\W\d_])"
 )
 _NO_ALONE = any_case(r"(?<![^\W\d_])no(?![^\W\d_])")  # "in the" in Portuguese
@@ -123,9 +108,9 @@ _ASKS_POSSIBLE = any_case(
 _POSSIBLE = any_case(
     r"\W*+(?:(?:so|thus|therefore|hence|then|also|donc|así que|luego|quindi|portanto|итак|значит),?\s)?"
     r"(?:(?P<none>no such|keine? solche[srn]?|aucun(?:e)? tel(?:le)?|ning[uú]na? tal|nessun(?:a|o)? tale)\s[^\W\d_]+"
-    r"|(?:such an?|this|that|so eine?|(?:eine? )?solche[srn]?|une? tel(?:le)?|tal|ese|este|tale?|questo"
-    r"|такой|такая|такое)\s[^\W\d_]+|it|that|this|es|das|c['’]|cela|ça|eso|esto|isso|ciò|это|so etwas|(?=impossible"
-    r"|unmöglich|imposible|impossível|impossibile))\s?"
+    r"|(?:such an?|this|that|so eine?|(?:eine? )?solche[srn]?|une? tel(?:le)?|tal|ese|este|tale?|questo|такой|такая"
+    r"|такое)\s[^\W\d_]+|it|that|this|es|das|c['’]|cela|ça|eso|esto|isso|ciò|это|so etwas|(?=impossible|unmöglich"
+    r"|imposible|impossível|impossibile))\s?"
     r"(?:(?:therefore|indeed|clearly|simply|really|just|also|daher|somit|doch|donc|bien|pues|quindi|tak)\s)?"
     r"(?P<not>(?:can|could|do|does|is|wo|would)(?:n['’]t| not|not)\s|can['’]t\s|cannot\s|will never\s|can never\s"
     r"|n['’]|no\s|não\s|non\s|не\s)?"
@@ -135,9 +120,8 @@ _POSSIBLE = any_case(
     r"|existiert|möglich|machbar|gibt es|geht|existe|existent|posible|possível|possibile|esiste|существует|возможно"
     r"|se puede(?: hacer| construir)?|(?P<impossible>impossible|unmöglich|imposible|impossível|impossibile|невозможно))"
     r"(?P<later>\s(?:nicht|pas))?(?:,?\s(?:at all|after all|without (?:any )?(?:trouble|problem\w*|difficulty)"
-    r"|therefore"
-    r"|donc|par conséquent|also|folglich|por tanto|here|hier"
-    r"|problemlos|sans problème|sin problemas?))?[\s.!*_]*"
+    r"|therefore|donc|par conséquent|also|folglich|por tanto|here|hier|problemlos|sans problème"
+    r"|sin problemas?))?[\s.!*_]*"
 )
 # Questions for yes or no in Chinese, Japanese and Korean, their predicates, and how a sentence denies or states these.
 _EASTERN = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -158,9 +142,8 @@ _EASTERN_FORMS = {
 }
 # "It is 7 · 13 and is therefore not prime.": the rest is the statement
 _AND_SO = any_case(
-    r"(?<![^\W\d_])(?:and|und|et|y|e|en)\s(?P<rest>(?:is|are|ist|sind|est|sont|es|son|é|são|è|sono"
-    r"|zijn)\s(?:therefore|thus"
-    r"|hence|so|also|somit|daher|deshalb|donc|por (?:lo )?tanto|portanto|quindi|dunque|dus)\s)"
+    r"(?<![^\W\d_])(?:and|und|et|y|e|en)\s(?P<rest>(?:is|are|ist|sind|est|sont|es|son|é|são|è|sono|zijn)\s(?:therefore"
+    r"|thus|hence|so|also|somit|daher|deshalb|donc|por (?:lo )?tanto|portanto|quindi|dunque|dus)\s)"
 )
 _EXACTLY = any_case(
     r"\b(?:ohne rest|without (?:a |any )?remainder|sans reste|sin resto|sem resto|senza resto|zonder rest|bez reszty"

@@ -5,13 +5,11 @@ from __future__ import annotations
 from verifiers.extract.gates import Gated
 
 CORRECTION = Gated(
-    r"\b(?:wait|actually|correction|corrected|correcting|mistake|mistaken|error|sorry|oops|recheck|rechecking"
-    r"|re-check"
-    r"|recalculat\w+|re-?evaluat\w+|re-?examin\w+|revis\w+|reconsider\w*|let me (?:re|fix|check|try)"
-    r"|on second thought"
-    r"|scratch that|i misread|i meant?|that's wrong|that is wrong|is incorrect|is wrong|was wrong|hmm"
-    r"|(?:no|nein|non|não|nee|nej|nie)[,:;.!]|instead"
-    r"|should be|should have been|rather)(?![a-z])|(?<!\w)нет[,.]|修正|更正|不对|不對|错了|錯了|等等|ошиб|исправ|точнее"
+    r"\b(?:wait|actually|correction|corrected|correcting|mistake|mistaken|error|sorry|oops|recheck|rechecking|re-check"
+    r"|recalculat\w+|re-?evaluat\w+|re-?examin\w+|revis\w+|reconsider\w*|let me (?:re|fix|check|try)|on second thought"
+    r"|scratch that|i misread|i meant?|that's wrong|that is wrong|is incorrect|is wrong|was wrong|hmm|(?:no|nein|non"
+    r"|não|nee|nej|nie)[,:;.!]|instead|should be|should have been|rather)(?![a-z])|(?<!\w)нет[,.]|修正|更正|不对|不對"
+    r"|错了|錯了|等等|ошиб|исправ|точнее"
     r"|(?<![^\W\d_])(?:ops|opa|epa|ups|uy|oups|hoppla|ой|упс|стоп|постой)(?![^\W\d_])|待って|잠깐"
     r"|perdón|perdona|disculpa|desculp[ae]|desolé|désolée?|entschuldig\w*|lo he puesto al revés|corrijo"
     r"|me (?:he )?equivo|erreur|je me suis tromp|je rectifie|fehler|verrechnet|geirrt"
@@ -37,15 +35,14 @@ CORRECTION = Gated(
     r"|失误|誤り|やり直|見直|計算ミス|正確には|実は|오류|착각|사실은|다시 (?:계산|생각|보니)|خطأ|الصواب|في الواقع|सुधार"
 )
 CONCLUSION = Gated(
-    r"\b(?:therefore|thus|hence|final(?:ly)?|in conclusion|in total|overall|so|step|part|then|next|adding"
-    r"|substitut\w+|now|this gives|answer is|finally)\b|∴"
-    r"|\b(?:daher|also|somit|folglich|demnach|insgesamt|schließlich|schritt|teil|dann|nun"
-    r"|einsetzen|donc|ainsi|d['’]où|par conséquent|finalement|enfin|au total|étape|partie"
-    r"|ensuite|puis|maintenant|por (?:lo )?tanto|entonces|así que|luego|finalmente|en total|paso|parte|después|ahora"
-    r"|portanto|então|assim|logo|no total|ao todo|passo|etapa|depois|agora|quindi|dunque|perciò|pertanto|infine"
-    r"|in totale|poi|ora|dus|daarom|vervolgens|stap|in totaal|uiteindelijk|alltså|därför"
-    r"|steg|slutligen|więc|zatem|stąd|łącznie|krok|następnie|dolayısıyla|böylece|sonuç"
-    r"|adım)\b|(?<!\w)(?:итог|поэтому|значит|следовательно|таким образом|наконец|шаг|затем|теперь)"
+    r"\b(?:therefore|thus|hence|final(?:ly)?|in conclusion|in total|overall|so|step|part|then|next|adding|substitut\w+"
+    r"|now|this gives|answer is|finally)\b|∴"
+    r"|\b(?:daher|also|somit|folglich|demnach|insgesamt|schließlich|schritt|teil|dann|nun|einsetzen|donc|ainsi|d['’]où"
+    r"|par conséquent|finalement|enfin|au total|étape|partie|ensuite|puis|maintenant|por (?:lo )?tanto|entonces|así que"
+    r"|luego|finalmente|en total|paso|parte|después|ahora|portanto|então|assim|logo|no total|ao todo|passo|etapa|depois"
+    r"|agora|quindi|dunque|perciò|pertanto|infine|in totale|poi|ora|dus|daarom|vervolgens|stap|in totaal|uiteindelijk"
+    r"|alltså|därför|steg|slutligen|więc|zatem|stąd|łącznie|krok|następnie|dolayısıyla|böylece|sonuç|adım)\b"
+    r"|(?<!\w)(?:итог|поэтому|значит|следовательно|таким образом|наконец|шаг|затем|теперь)"
     r"|因此|所以|最后|最後|于是|從而|从而|步骤|步驟|第[一二三四五]步|接着|よって|したがって|ゆえに|ステップ|次に"
     r"|따라서|그러므로|결국|단계|이제|لذا|لذلك|وبالتالي|إذن|अतः|इसलिए"
 )

@@ -15,10 +15,9 @@ from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _LATE = 600  # characters before the end that can be the conclusion
 _COURTESY = any_case(
-    r"(?:thanks?|thank you|i hope|hope|let me know|feel free|please let|good luck|cheers|enjoy|best|q\.?e\.?d"
-    r"|done|that['’]?s (?:it|all)"
-    r"|ich hoffe|danke|j['’]espère|merci|espero|gracias|obrigad[oa]|grazie|spero|надеюсь|спасибо|希望|谢谢"
-    r"|ありがとう|감사|شكرا|धन्यवाद)"
+    r"(?:thanks?|thank you|i hope|hope|let me know|feel free|please let|good luck|cheers|enjoy|best|q\.?e\.?d|done"
+    r"|that['’]?s (?:it|all)|ich hoffe|danke|j['’]espère|merci|espero|gracias|obrigad[oa]|grazie|spero|надеюсь|спасибо"
+    r"|希望|谢谢|ありがとう|감사|شكرا|धन्यवाद)"
 )
 _LONGEST_CHECK = 200  # characters of a check that is cut off
 _CHECK = any_case(
@@ -37,12 +36,9 @@ _LAST_KEY = lazy_pattern(r"""[,{]\s*"answer"\s*:\s*"?([^"{}\[\]:]{1,200}?)"?\s*\
 _JSON_BLOCK = lazy_pattern(r"```(?:json)?\s*(\{[^`{}]{1,4000}\})\s*```\Z")
 _LEAD_IN = any_case(
     r"(?:(?:i(?:['’]d| would|['’]ll| will) (?:go with|pick|choose)|(?:so|thus|hence|therefore|yes|clearly|i think"
-    r"|i believe),? (?:it['’]s|it is|it must be|it has to be)"
-    r"|it['’]s"
-    r"|it is|that['’]s|that makes"
-    r"|we get"
-    r"|so|thus|hence|therefore|clearly|certainly|yes|indeed|finally|altogether|overall|in total"
-    r"|also|somit|daher|dann|donc|ainsi|alors|por lo tanto|entonces|así|portanto|então|logo|quindi|allora|итак|значит"
+    r"|i believe),? (?:it['’]s|it is|it must be|it has to be)|it['’]s|it is|that['’]s|that makes|we get|so|thus|hence"
+    r"|therefore|clearly|certainly|yes|indeed|finally|altogether|overall|in total|also|somit|daher|dann|donc|ainsi"
+    r"|alors|por lo tanto|entonces|así|portanto|então|logo|quindi|allora|итак|значит"
     r"|следовательно)\b[,:]?\s+(?=[$\\\d-]|[A-Za-z]\s*=|(?-i:\(?[A-J]\)?)[.\s]*$)"
     r"|(?:(?:so|thus|hence|therefore|then|donc|ainsi|alors|also|daher|somit|entonces|portanto|quindi|итак),? )?"
     r"(?:we (?:find|obtain)|on (?:trouve|obtient)|wir (?:erhalten|finden)|obtenemos|hallamos|encontramos|obtemos"
@@ -53,11 +49,10 @@ _LEAD_IN = any_case(
 _REVERSED = Gated(
     r"(?:^|[\s(*])(?:(?:option|choice)\s+)?(?P<value>\$[^$\n]{1,100}\$|[-−]?[\d][\d,]*(?:\.\d+)?(?:/\d+)?%?"
     r"|\(?[A-J]\)?)[*]*\s+"
-    r"(?:is|are)\s+(?:(?:the|our|my|your|therefore|thus|then)\s+)*(?:(?:final|correct|right|required|desired"
-    r"|best)\s+)*"
+    r"(?:is|are)\s+(?:(?:the|our|my|your|therefore|thus|then)\s+)*(?:(?:final|correct|right|required|desired|best)\s+)*"
     r"(?:answer|result|solution|option|choice|(?<=\bcorrect )|(?<=\bright ))\W*$"
-    r"|\b(?:i|we)(?:['’]d| would|['’]ll| will)?\s+(?:choose|pick|select|go with|went with"
-    r"|chose)\s+(?:(?:option|choice|answer)\s+)?(?P<pick>\(?[A-J]\)?)\W*$"
+    r"|\b(?:i|we)(?:['’]d| would|['’]ll| will)?\s+(?:choose|pick|select|go with|went with|chose)\s+(?:(?:option|choice"
+    r"|answer)\s+)?(?P<pick>\(?[A-J]\)?)\W*$"
     r"|\b(?P<so>so|therefore|thus|hence),?\s+(?:i (?:think|believe|conclude|am sure)\s+(?:that\s+)?)?"
     r"it(?:['’]s| is| must be| has to be)\s+(?P<left>(?-i:\(?[A-J]\)?))\W*$"
 )
@@ -88,8 +83,7 @@ _NAMED = lazy_pattern(r"[\s$\\(]*(?:[A-Za-z](?:\([a-z]\))?['′]{0,2}(?:\([a-z]\
 _OR = lazy_pattern(r"\b(?:or|oder|ou|o)\b")
 _ASIDE = any_case(
     r"\W*+(?:confidence|certainty|difficulty|rating|(?:my |a )?(?:\w+ )?guess|step|note|problem|question|exercise"
-    r"|example|recall|remember|hint|find|let|suppose|assume|consider"
-    r"|claim|draft|attempt|prove|show)\b"
+    r"|example|recall|remember|hint|find|let|suppose|assume|consider|claim|draft|attempt|prove|show)\b"
 )
 _UNFINISHED = any_case(
     r"\b(?:next|then|still|now|need|needs|remains to|continue|continuing"

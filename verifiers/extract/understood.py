@@ -77,9 +77,8 @@ _UNDONE = any_case(
 # For plainly stated answers (see `_stated_plainly`): the English words that may change the meaning, and the others.
 _HEAD = 160
 _TURNING = UNSAFE | frozenset(
-    "a an one some another first second third half other possible he she they you my his her their"
-    " your it now up as at to"
-    " so case of in for that me i us who what which where date far point had were should in used supposed".split()
+    "a an one some another first second third half other possible he she they you my his her their your it now up as at"
+    " to so case of in for that me i us who what which where date far point had were should in used supposed".split()
 )
 _PLAIN = (frozenset(word for word in SAFE if word.isascii()) - _TURNING) | frozenset(
     "so of in to it that boxed fbox text mathbf answer".split()

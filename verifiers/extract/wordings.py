@@ -9,8 +9,7 @@ from verifiers.lazy_pattern import any_case, lazy_pattern
 
 NO_SOLUTION = (
     r"there (?:(?:is|are) no|(?:is|are)nt any) (?:such )?(?:real |integer |rational )?(?:solutions?|roots?|pairs?"
-    r"|numbers?"
-    r"|values?|triples?|functions?|integers?|points?)(?: at all)?|no (?:real |integer )?solutions? exists?"
+    r"|numbers?|values?|triples?|functions?|integers?|points?)(?: at all)?|no (?:real |integer )?solutions? exists?"
     r"|(?:(?:the|this) (?:equation|system|inequality)|it) has no (?:real |integer |rational )?solutions?(?: at all)?"
     r"|ليس للمعادلة (?:أي )?(?:حل|حلول)"
     r"|(?:es gibt |(?:sie|die gleichung) hat )?(?:uberhaupt |also |daher |somit )*keine (?:reelle |ganzzahlige )?"
@@ -27,24 +26,20 @@ NO_SOLUTION = (
     r"|brak rozwiazan|(?:(?:to )?rownanie )?nie ma (?:ono |ona )?(?:zadnych )?rozwiazan(?:ia)?"
     r"|(?:hicbir|hiçbir) (?:c|ç)ozumu yok(?:tur)?|(?:rovnice |soustava )?nem[aá] (?:zadn[eé] )?[rř]esen[ií]"
     r"|(?:рівняння )?не має (?:дійсних )?(?:розв.?язків|коренів)|çozum yok|cozum yok(?:tur)?|vo nghiem|tidak ada solusi"
-    r"|(?:方程|该方程|原方程|此方程|这个方程|它)?(?:无|無|没有|沒有)(?:实数|實數)?(?:解|根)|(?:実数|整数)?解(?:なし|は?ない|はありません|は?存在しません|は?存在しない)"
-    r"|해(?:가"
-    r"|는)? ?(?:전혀 )?없(?:다"
-    r"|음"
-    r"|습니다)"
+    r"|(?:方程|该方程|原方程|此方程|这个方程|它)?(?:无|無|没有|沒有)(?:实数|實數)?(?:解|根)|(?:実数|整数)?解(?:なし"
+    r"|は?ない|はありません|は?存在しません|は?存在しない)"
+    r"|해(?:가|는)? ?(?:전혀 )?없(?:다|음|습니다)"
     r"|해 ?없음"
     r"|لا (?:يوجد|توجد) (?:حل|حلول)|ليس (?:لها|له) حل"
 )
 # A clause that says within a sentence that there is no solution. Its "no" does not deny an answer.
 NO_SOLUTION_SAID = any_case(
-    r"\b(?:(?:has|have|having) no (?:real |integer |such )?solutions?|no (?:real |such )?(?:numbers?|values?"
-    r"|solutions?|\$?[a-z]\$?)(?: of \w)?(?: whatsoever)?(?: (?:that|which))?"
-    r" (?:satisf\w+|works?|exists?|fits?)(?: (?:the|this) \w+)?|hat(?: also| daher"
-    r"| somit| überhaupt)* keine (?:reelle )?lösung(?:en)?"
-    r"|n['’]a (?:donc )?(?:pas de|aucune|pas la moindre) solution"
+    r"\b(?:(?:has|have|having) no (?:real |integer |such )?solutions?|no (?:real |such )?(?:numbers?|values?|solutions?"
+    r"|\$?[a-z]\$?)(?: of \w)?(?: whatsoever)?(?: (?:that|which))?"
+    r" (?:satisf\w+|works?|exists?|fits?)(?: (?:the|this) \w+)?|hat(?: also| daher| somit"
+    r"| überhaupt)* keine (?:reelle )?lösung(?:en)?|n['’]a (?:donc )?(?:pas de|aucune|pas la moindre) solution"
     r"|no tiene(?:n)? (?:ninguna )?soluci(?:ón|ones)(?: alguna)?|não tem (?:nenhuma )?soluç(?:ão|ões)(?: alguma)?"
-    r"|er (?:is|zijn) (?:dus |helemaal )*geen (?:enkele )?oplossing(?:en)?"
-    r"|non ha (?:quindi )?(?:alcuna )?soluzion[ei]"
+    r"|er (?:is|zijn) (?:dus |helemaal )*geen (?:enkele )?oplossing(?:en)?|non ha (?:quindi )?(?:alcuna )?soluzion[ei]"
     r"|(?:can(?:not|['’]t)|can never|is never) (?:be )?(?:negative|zero|true|equal)|nie(?:mals)? negativ)\b"
     r"|нет (?:решений|корней)|не имеет (?:решений|корней)|无解|無解|没有(?:实数)?(?:解|根)|解なし|해가 없"
 )
@@ -56,21 +51,17 @@ ALL_REALS = (
 # A conjunction that concedes something, unless its clause holds the writer's doubt or another possible answer.
 CONCEDING = (
     r"(?:even though|even if|although|though|obwohl|auch wenn|bien que|même si|aunque|embora|ainda que|anche se|sebbene"
-    r"|хотя|hoewel|mimo że|chociaż)\s(?![^,.;!?]*(?:\b(?:i|i['’]m|we|sure|certain|might|may|could|should|not|wrong"
-    r"|also|too"
-    r"|either|possible|correct|answers?|ich|wir|nicht|auch|möglich|falsch|nein|je|nous|pas|aussi|yo|no|también|posible"
-    r"|eu"
-    r"|não|também|possível|io|non|anche|ik|ook|nee|nie)\b|(?<!\w)(?:я|мы|не|нет|тоже)(?!\w)))"
+    r"|хотя|hoewel|mimo że|chociaż)\s(?![^,.;!?]*(?:\b(?:i|i['’]m|we|sure|certain|might|may|could|should|not|wrong|also"
+    r"|too|either|possible|correct|answers?|ich|wir|nicht|auch|möglich|falsch|nein|je|nous|pas|aussi|yo|no|también"
+    r"|posible|eu|não|também|possível|io|non|anche|ik|ook|nee|nie)\b|(?<!\w)(?:я|мы|не|нет|тоже)(?!\w)))"
 )
 _YES = (
     "ja oui si sí sì sim tak ya हाँ हां да 是 是的 はい 예 네 نعم evet tak wahr wahre vrai vraie verdadera verdadeira"
     " vera sant sann waar prawda prawdziwe dogru doğru doğrudur dogrudur đúng dung benar 참 правда 真 verdadero"
-    " verdadeiro"
-    " vero верно истина 对 正确 正しい yep yeah yup כן بله igen kyllä"
+    " verdadeiro vero верно истина 对 正确 正しい yep yeah yup כן بله igen kyllä"
 )
 _NO = (
-    "nein non nao não nee nej tidak नहीं нет 否 いいえ 아니요 아니오 لا hayir hayır nie falsch falsche faux fausse"
-    " falsa"
+    "nein non nao não nee nej tidak नहीं нет 否 いいえ 아니요 아니오 لا hayir hayır nie falsch falsche faux fausse falsa"
     " falsk falskt onwaar fałsz falsz fałszywe yanlış yanlis yanlıştır khong không 거짓 неправда 假 falso неверно ложь"
     " 错 错误 誤り לא خیر nei"
 )

@@ -13,9 +13,8 @@ from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.mathexpr.languages import ASCII_WORDS, in_english
 
 _SIZE = (
-    r"\\(?:tiny|scriptsize|footnotesize|small|normalsize|large|Large|LARGE|huge|Huge|bigstar|blacksquare|qed"
-    r"|qedsymbol|checkmark"
-    r"|therefore|because|ding\{\d+\}|centering|noindent|newline|smallskip|medskip|bigskip)(?![A-Za-z])"
+    r"\\(?:tiny|scriptsize|footnotesize|small|normalsize|large|Large|LARGE|huge|Huge|bigstar|blacksquare|qed|qedsymbol"
+    r"|checkmark|therefore|because|ding\{\d+\}|centering|noindent|newline|smallskip|medskip|bigskip)(?![A-Za-z])"
 )
 _COLOR = r"\\color\s*(?:\[\w+\])?\s*\{[\w,.! -]{1,40}\}|\\(?:textcolor|colorbox)\s*(?:\[\w+\])?\s*\{[\w,.! -]{1,40}\}"
 _LINES = (

@@ -45,9 +45,8 @@ _PLAIN_LETTERS = lazy_pattern(r"[*_]")
 _LIMITS = any_case(
     r"\b(?:but|if|unless|only|except|maybe|perhaps|possibly|probably|or|wait|however|depends?|depending|although|though"
     r"|not really|not quite|when|whenever|provided|assuming|sometimes|wrong|incorrect|mistaken|sorry|i|we|you|let"
-    r"|question"
-    r"|problem|task|aber|wenn|falls|nur|oder|ich|wir|mais|si|seulement|ou|je|nous|pero|solo|sólo|o|yo|mas|se|ou|eu|ma|solo"
-    r"|не|но|если|только|или|я)\b|[?？]|但|如果|只有|或|しかし|もし|我|하지만|만약|لكن|إذا"
+    r"|question|problem|task|aber|wenn|falls|nur|oder|ich|wir|mais|si|seulement|ou|je|nous|pero|solo|sólo|o|yo|mas|se"
+    r"|ou|eu|ma|solo|не|но|если|только|или|я)\b|[?？]|但|如果|只有|或|しかし|もし|我|하지만|만약|لكن|إذا"
 )  # words after a "Yes" that may limit or revoke it
 _CHOICE = lazy_pattern(r"\(\s*([A-Z])\s*\)|([A-J])|([A-J])[.):]|\[([A-J])\]|([A-J])\s*\(")
 _CHOICE_TEXT = lazy_pattern(r"(?:\(\s*([A-J])\s*\)|([A-J])\s*[.):])\s*[:.]?\s*(\S.*)", re.DOTALL)
@@ -58,13 +57,11 @@ _OTHER_OPTION = lazy_pattern(r"(?:^|\s)\(?[A-J][).](?:\s|$)")
 _CHOICE_WORD = any_case(
     r"(?:(?:the|la|el|a|o|il|le|die|der) )?(?:(?:correct )?(?:option|choice|answer|alternative|opcion|alternativa|letra"
     r"|respuesta|opcao|resposta|reponse|proposition|choix|opzione|risposta|antwort|вариант(?: ответа)?|الخيار|选项"
-    r"|選択肢"
-    r"|विकल्प)(?: is)?:?\s*|(?<=a )|(?<=l )|(?<=e )|(?<=r ))\(?([A-J])\)?(?: (?:sikki(?:dir)?|şıkkı(?:dır)?))?\.?"
+    r"|選択肢|विकल्प)(?: is)?:?\s*|(?<=a )|(?<=l )|(?<=e )|(?<=r ))\(?([A-J])\)?(?: (?:sikki(?:dir)?|şıkkı(?:dır)?))?\.?"
 )  # "option B", "la opción B", "la B"
 _REMAINDER = lazy_pattern(
-    r"(\d+)\s*,?\s*(?:with |mit |avec |con |com |e |y |et |и |с )?(?:a |un |uno )?(?:r|rem|remainder|rest|reste"
-    r"|resto|остаток|остатком"
-    r"|余り?|餘|あまり|나머지)\.?(?: of| von| de| di)?\s*(\d+)"
+    r"(\d+)\s*,?\s*(?:with |mit |avec |con |com |e |y |et |и |с )?(?:a |un |uno )?(?:r|rem|remainder|rest|reste|resto"
+    r"|остаток|остатком|余り?|餘|あまり|나머지)\.?(?: of| von| de| di)?\s*(\d+)"
 )
 _CLOCK = any_case(r"(\d{1,2})\s*[:h]\s*(\d{2})(?:\s*:\s*(\d{2}))?\s*(?:hours|hrs)?\s*([ap])?(?:\.?\s*m\.?)?")
 _HOUR = any_case(r"(\d{1,2})\s*(?:o'?\s*clock)?\s*(?:([ap])\.?\s*m\.?|o'?\s*clock(?:\s*([ap])\.?\s*m\.?)?)")

@@ -23,20 +23,18 @@ _PLACEHOLDER = lazy_pattern(
     rf"(?: (?:the|our|my|your))?(?: (?:attached|following|complete|full|detailed|sample))? {_SHOWN}"
     rf"(?: (?:above|below|\d[\w.]*))?"
     r"|(?:the |student )?(?:answers?|responses?|solutions?|examples?|explanations?) (?:may|will|can|might|could) "
-    r"(?:vary|differ)(?:[,.;:] .*)?"
-    r"|n\s*/\s*a|tbd|tba|to ?do|unknown|(?:answer )?not ?(?:found|available|provided|given|specified)"
-    r"|(?:answer )?(?:missing|omitted|unavailable)|no (?:final |short )?answer(?: (?:given|provided|found|available))?"
-    r"|(?:i|we) (?:do not|don['’]?t|cannot|can['’]?t) (?:know|tell|say|answer(?: (?:this|that|it))?)"
-    r"|(?:i(?:['’]m| am) )?not sure|no idea|idk|free response|open[- ]ended"
-    r"|(?:the |a |see )?proofs?(?: (?:omitted|only|needed|required|given|question|problem|above|below))?|proof[- ]based"
-    r"|q\.?e\.?d|to (?:be )?(?:prove|shown?|proven|proved)"
+    r"(?:vary|differ)(?:[,.;:] .*)?|n\s*/\s*a|tbd|tba|to ?do|unknown|(?:answer )?not ?(?:found|available|provided|given"
+    r"|specified)|(?:answer )?(?:missing|omitted|unavailable)|no (?:final |short )?answer(?: (?:given|provided|found"
+    r"|available))?|(?:i|we) (?:do not|don['’]?t|cannot|can['’]?t) (?:know|tell|say|answer(?: (?:this|that|it))?)"
+    r"|(?:i(?:['’]m| am) )?not sure|no idea|idk|free response|open[- ]ended|(?:the |a |see )?proofs?(?: (?:omitted|only"
+    r"|needed|required|given|question|problem|above|below))?|proof[- ]based|q\.?e\.?d|to (?:be )?(?:prove|shown?|proven"
+    r"|proved)"
     # Chinese and Japanese
-    r"|(?:证明|證明|解|答|答案|图|圖|作图|過程|过程|解答)?[：:]?\s*(?:省略|略)"
-    r"|(?:证明|證明|详情?|詳|请|請|具体|过程|答案)*(?:参见|參見|见|見|参看|如)"
-    r"(?:解析|解答|详解|證明|证明|图|圖|图像|答案|上|下|下图|上图|上文|过程)(?:所示)?"
-    r"|(?:答案|结果|結果)(?:不唯一|不确定|略|无|無|暂无)(?:[，,;；].*)?|(?:暂无|暫無|没有|無|无)答案"
-    r"|不知道|不清楚|不会|不會|未知"
-    r"|(?:図|グラフ|解説|証明|下|上)(?:を)?(?:参照|の通り)|証明(?:問題|略)|わかりません|分かりません|不明"
+    r"|(?:证明|證明|解|答|答案|图|圖|作图|過程|过程|解答)?[：:]?\s*(?:省略|略)|(?:证明|證明|详情?|詳|请|請|具体|过程"
+    r"|答案)*(?:参见|參見|见|見|参看|如)"
+    r"(?:解析|解答|详解|證明|证明|图|圖|图像|答案|上|下|下图|上图|上文|过程)(?:所示)?|(?:答案|结果|結果)(?:不唯一"
+    r"|不确定|略|无|無|暂无)(?:[，,;；].*)?|(?:暂无|暫無|没有|無|无)答案|不知道|不清楚|不会|不會|未知|(?:図|グラフ|解説"
+    r"|証明|下|上)(?:を)?(?:参照|の通り)|証明(?:問題|略)|わかりません|分かりません|不明"
     # German
     r"|(?:s\.|siehe|vgl\.|vergleiche)(?: die| das| den)? ?(?:abbildung|abb\.?|bild|zeichnung|skizze|graph"
     r"|graphik|grafik|lösung|beweis|tabelle|text|oben|unten)(?: \d+)?|individuelle (?:lösung(?:en)?|antwort(?:en)?)"
@@ -53,9 +51,8 @@ _PLACEHOLDER = lazy_pattern(
     r"|(?:la |a )?(?:demostración|demonstração|dimostrazione)|desconocid[ao]|desconhecid[ao]|sconosciut[ao]"
     # Russian, Polish
     r"|(?:см\.?|смотри(?:те)?)(?: на)? ?(?:рис(?:\.|унок|унке)?|график|чертеж|чертёж|решение|доказательство|таблицу)"
-    r"(?: \d+)?|доказательство|(?:я )?не знаю|неизвестно|нет ответа"
-    r"|(?:zob\.?|zobacz|patrz)(?: na)? ?(?:rysunek|rys\.?|wykres|rozwiązanie|dowód|tabela|tabelę)(?: \d+)?|dowód"
-    r"|nie wiem|nieznan[aey]|brak odpowiedzi"
+    r"(?: \d+)?|доказательство|(?:я )?не знаю|неизвестно|нет ответа|(?:zob\.?|zobacz|patrz)(?: na)? ?(?:rysunek|rys\.?"
+    r"|wykres|rozwiązanie|dowód|tabela|tabelę)(?: \d+)?|dowód|nie wiem|nieznan[aey]|brak odpowiedzi"
 )
 
 

@@ -73,11 +73,10 @@ _CONDITION = frozenset(
     "where for when if with such provided given unless except whenever as satisfying excluding assuming".split()
 )
 _LEAD = frozenset(
-    "only about approximately approx exactly around roughly is are be equals equal the a an answer answers"
-    " value values total of result final there gives we get so thus therefore hence to it its will need has x="
-    " either both yes solution solutions set domain range interval function maximum minimum max min sum number"
-    " simplified expression equation point points coordinates vertex area perimeter volume length probability"
-    " ratio price cost all".split()
+    "only about approximately approx exactly around roughly is are be equals equal the a an answer answers value values"
+    " total of result final there gives we get so thus therefore hence to it its will need has x= either both yes"
+    " solution solutions set domain range interval function maximum minimum max min sum number simplified expression"
+    " equation point points coordinates vertex area perimeter volume length probability ratio price cost all".split()
 )
 _MEASURES = frozenset("rank rg card var cov std area vol volume perimeter trace nullity mean median".split())
 _CURRENCY = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB"}

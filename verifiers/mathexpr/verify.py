@@ -73,14 +73,12 @@ _OTHER_OPTION = "the letter of one option with the text of another"
 _IN_WORDS = ("text", "truth", "choice", "empty", "undefined", "region")
 _FORMULA = lazy_pattern(r"\$[^$]{1,200}\$|\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|\\\([^()]{1,200}\\\)")
 _TURNING = any_case(
-    r"\b(?:not|no|never|without|less|more|greater|larger|bigger|smaller|higher|lower|exceed\w*|within|fewer|least"
-    r"|most|over|under|below|above|minus|negative|half|twice"
-    r"|either|or|except|but|cannot|wrong|incorrect|between|and|squared|cube|root"
-    r"|square(?! (?:units?|(?:centi|milli|kilo|deci)?met(?:er|re)s?|inch(?:es)?|feet|foot|yards?|miles?|[ckm]?m)\b)"
-    r"|double|triple|times"
-    r"|multiple|factor|divisor|divisible|power|successor|predecessor"
-    r"|far|unlikely|likely|depends?|starts?|begins?|ends?|digits?|mentions?|appears?|such|example|question|problem"
-    r"|see|try|give|gave)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])"
+    r"\b(?:not|no|never|without|less|more|greater|larger|bigger|smaller|higher|lower|exceed\w*|within|fewer|least|most"
+    r"|over|under|below|above|minus|negative|half|twice|either|or|except|but|cannot|wrong|incorrect|between|and|squared"
+    r"|cube|root|square(?! (?:units?|(?:centi|milli|kilo|deci)?met(?:er|re)s?|inch(?:es)?|feet|foot|yards?|miles?"
+    r"|[ckm]?m)\b)|double|triple|times|multiple|factor|divisor|divisible|power|successor|predecessor|far|unlikely"
+    r"|likely|depends?|starts?|begins?|ends?|digits?|mentions?|appears?|such|example|question|problem|see|try|give"
+    r"|gave)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])"
 )
 _SMALL_LABEL = lazy_pattern(r"\(?([a-e])\)?")
 _SMALL_OPTION = lazy_pattern(r"(?:^|(?<=\s))\(?[a-e][).](?=\s)", re.MULTILINE)
