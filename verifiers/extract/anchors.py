@@ -7,18 +7,8 @@ from typing import NamedTuple
 
 from verifiers.lazy_pattern import any_case, lazy_pattern
 
-
-class Anchor(NamedTuple):
-    """A phrase that announces an answer. The answer may begin at `end`."""
-
-    start: int
-    end: int
-    word: str
-
-
 _VALUE = r"(?=\s*[*_`]*[-+\d$\\(（]|\s*[*_`]*[A-J]\b)"
 _GAP = r"[^\n:.=\d?!]{0,24}?"  # "final", "correcta", "finale à la question"
-
 # language: (stems in lower case, pattern that begins with a stem)
 _TABLE: dict[str, tuple[str, str]] = {
     "en": (
@@ -133,7 +123,6 @@ WEAK = any_case(
     r"|حلول|جذور|مجموعة|के हल|ناتج|النتيجة|परिणाम"
 )  # these words also announce intermediate results
 MOST = 64  # anchors that are checked, from the end of the text
-
 Stem = tuple[str, re.Pattern[str]]
 _STEMS: dict[str, list[Stem]] = {
     language: [(stem, any_case(pattern)) for stem in stems.split("|")] for language, (stems, pattern) in _TABLE.items()
@@ -143,6 +132,14 @@ _ELSE = [stem for language, stems in _STEMS.items() if language != "en" for stem
 _LATIN = [stem for stem in _ELSE if stem[0].isascii()]
 _LETTER = lazy_pattern(r"[^\W\d_]")
 _LOWER = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
+
+
+class Anchor(NamedTuple):
+    """A phrase that announces an answer. The answer may begin at `end`."""
+
+    start: int
+    end: int
+    word: str
 
 
 def anchors(text: str, start: int) -> list[Anchor]:

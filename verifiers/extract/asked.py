@@ -93,6 +93,19 @@ _SHARED = frozenset(
     " predicts predicted hope hopes hoped wish wishes wished guess guessed guesses dream between around hard difficult"
     " pas ohne without soll sollte möchte devrait voudrait quisiera quería vorrebbe".split()
 )
+_NO_THINGS = frozenset(
+    "and are was were has have had left more less fewer remain remains remaining altogether total in for is will with"
+    " after before per each when because since so then now und hat sind bleiben übrig et sont reste restent ont quedan"
+    " quedaron tiene restam ficaram restano rimangono ne che que die der das y pero mais ma но и а осталось times plus"
+    " minus as once still instead from by pro por pour against out too also not nicht pas non no ones only"
+    " again".split()
+)
+OF_TIME = frozenset(
+    "the and for how whe wha doe did wil lon tim its are was wie wan uhr que hor der die das les une"
+    " heure heur hora horas".split()
+)
+INTERROGATIVES = frozenset("many much combi cuánt cuant quant wievi viele сколь siapa berap hoeve".split())
+_COMMON = OF_TIME | {stem[:4] for stem in INTERROGATIVES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,15 +182,6 @@ def says_other(text: str, asked: Asked, quantity: Quantity) -> bool:
     return bool(asked.things) or asked.money
 
 
-_NO_THINGS = frozenset(
-    "and are was were has have had left more less fewer remain remains remaining altogether total in for is will with"
-    " after before per each when because since so then now und hat sind bleiben übrig et sont reste restent ont quedan"
-    " quedaron tiene restam ficaram restano rimangono ne che que die der das y pero mais ma но и а осталось times plus"
-    " minus as once still instead from by pro por pour against out too also not nicht pas non no ones only"
-    " again".split()
-)
-
-
 @functools.lru_cache(maxsize=256)
 def asked_of(prompt: str) -> Asked:
     """Returns what the last question of a prompt asks for."""
@@ -243,14 +247,6 @@ def question_of(prompt: str) -> str:
     parts = [part for low, high in itertools.pairwise(ends) if (part := prompt[low:high].strip())]
     asking = [part for part in parts if _QUESTION.search(part[-3:])]
     return (asking or parts or [""])[-1][-_LONGEST:]
-
-
-OF_TIME = frozenset(
-    "the and for how whe wha doe did wil lon tim its are was wie wan uhr que hor der die das les une"
-    " heure heur hora horas".split()
-)
-INTERROGATIVES = frozenset("many much combi cuánt cuant quant wievi viele сколь siapa berap hoeve".split())
-_COMMON = OF_TIME | {stem[:4] for stem in INTERROGATIVES}
 
 
 def shared_with(question: str, part: str) -> Set[str]:

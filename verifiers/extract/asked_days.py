@@ -45,6 +45,12 @@ _WHICH_DATE = any_case(
     r"\b(?:(?:what|which) (?:date|day)|when|wann|welche[smnr] (?:datum|tag)|quelle date|quel jour|quand|qué "
     r"(?:fecha|día)|cuándo|que (?:data|dia)|quando|(?:che|quale|in che) (?:data|giorno))\b"
 )
+_ENDING = lazy_pattern(r"[ .!*_。]*(?:입니다|이다|です|だ|である|になります|[dt][ıiuü]r|है)?[\s.!*_。।]*")
+FROM = any_case(
+    r"\b(?:before|after|since|from|until|not|vor|nach|seit|nicht|avant|après|depuis|pas|antes de|después de"
+    r"|desde|no|depois de|não|prima di|dopo|da|non)"
+    r"(?: the| dem| le| el| il| o)?\s*$"
+)
 
 
 def asked_day(text: str, sentence: Span, clause: Span, prompt: str) -> Span | None:
@@ -77,11 +83,3 @@ def _last_one(pattern: re.Pattern[str], text: str, sentence: Span, clause: Span,
         return None
     closes = _ENDING.fullmatch(text, found[-1].end(), clause[1])
     return found[-1].span() if closes or len({match[0].lower() for match in found}) == 1 else None
-
-
-_ENDING = lazy_pattern(r"[ .!*_。]*(?:입니다|이다|です|だ|である|になります|[dt][ıiuü]r|है)?[\s.!*_。।]*")
-FROM = any_case(
-    r"\b(?:before|after|since|from|until|not|vor|nach|seit|nicht|avant|après|depuis|pas|antes de|después de"
-    r"|desde|no|depois de|não|prima di|dopo|da|non)"
-    r"(?: the| dem| le| el| il| o)?\s*$"
-)

@@ -68,6 +68,48 @@ _NOT = any_case(
     r"(?<!\w)(?:not|n['’]t|never|neither|nor|nicht|kein\w*|pas|no|não|non|niet|geen|inte|nie|не|değil|không|bukan|tidak"
     r"|if|unless|except|but|would|fails? to|refuses? to|anything but|far from|stops?|ceases? to)(?!\w)"
 )
+_RANKED_FIRST = lazy_pattern(r"谁(最[\u4e00-\u9fff])")
+# "or" by language, because the same word may mean something else in another language.
+_OR = {
+    "en": "or", "de": "oder", "fr": "ou", "es": "[ou]", "pt": "ou", "it": "o", "nl": "of", "sv": "eller",
+    "pl": "czy|lub|albo", "tr": "veya|yoksa|mi", "vi": "hay|hoặc", "id": "atau", "ru": "или", "ar": "أم|أو", "hi": "या",
+}  # fmt: skip
+_EITHER = (
+    r"(?P<before>(?:[^.;:?!\n]|[.:](?=\d)){1,120}?),? (?:OR) (?P<after>(?:[^,.;:?!؟।\n]"
+    r"|[.,:](?=\d)){1,40}?)\s*(?:[,?？؟।]|$)"
+)
+# Words that limit a question to a place or a measure; an answer need not repeat them: "cheaper per kg".
+_WHERE = any_case(
+    r"(?<=[^\W\d_]{4}) (?:over|per|in|at|on|for|among|between|auf|pro|für|unter|par|sur|parmi|por|entre|em|na|w|в|на"
+    r"|среди)\s"
+)
+_ARTICLE = any_case(
+    r"(?:\d[\d.,]*\s?[^\W\d_]{1,12}\.? (?:of |de |di |d['’]|van |av )?|a|an|the|one|een|de|het|ein|eine|einen"
+    r"|der|die|das|un|une|le|la|les|el|los|las|o|os|as|um|uma|il|lo|uno|una|en|ett)(?:(?<=\s)|\s+)"
+)
+_MOST_WORDS = 3  # words of an alternative
+# Things in a question that share a noun: "the blue box", "the red box".
+_THE_THING = lazy_pattern(r"\b(?i:the|der|die|das|la|le|el|il|lo|de|het) ([^\W\d_]{3,}) ([^\W\d_]{3,})\b")
+_DEGREES = frozenset(
+    "more most less least fewer fewest plus moins mehr más menos mais meno meer minst mest daha".split()
+)
+_SHORT = frozenset("the est ist has had hat war was are der die das les los las dei una del del ont ils".split())
+# "Maya is the tallest, not Jon.", "ein Mittwoch und kein Dienstag"
+_DENIED_NAME = Gated(
+    r"(?:[,;(—–]\s*|\s)(?:(?:and|but|und|et|y|e|en|och|i|и|а)\s)?(?:not|nicht|keine?|pas|no|non(?: pas)?|não|niet|geen"
+    r"|inte|nie|ani|ni|не)\s(?:(?:the|an?|on|am|der|die|das|den|eine?|le|la|les|une?|el|los|il|lo|os?|uma?|de|het"
+    r"|een|en|ett)\s)?(?P<name>[^\W\d_]{2,}(?:-[^\W\d_]+)?)(?=[\s*_\"”»')]*(?:[.,;!]|$))"
+)
+THAT_IS = any_case(
+    r"^\W*(?:it['’]?s|it is|that['’]?s|that would be|c['’]est|es (?:ist|sind)|das ist|het is|det är|to jest|è|é"
+    r"|es|это)\s"
+)
+# "Carla, who is therefore the tallest"
+_WHO_IS = lazy_pattern(
+    r",? (?:who|which|qui|der|die|das|que|quien|che|die|dat|som|который|которая|kt[óo]r[ya]) [^.;!?\n]*"
+)
+_ASIDE = lazy_pattern(r"^, [^,.;]{1,40}, ")
+_FEW = 7  # words of a clause such as "so the winner is Ben"
 
 
 def _at_the_end(text: str, clause: Span, matches: list[re.Match[str]], predicate: frozenset[str]) -> Span | None:
@@ -98,35 +140,9 @@ def _is_named(name: str, prompt: str) -> bool:
     return name.isalpha() and name in prompt and name[-1] not in "中里的个人"
 
 
-_RANKED_FIRST = lazy_pattern(r"谁(最[\u4e00-\u9fff])")
-
-
 def asks_for_a_name(prompt: str) -> bool:
     """Returns whether a question asks for a name, a weekday, a month or a date."""
     return names_of_days(prompt[-600:]) != (None, False) or "谁" in prompt or _question(prompt[-600:]).names is not None
-
-
-# "or" by language, because the same word may mean something else in another language.
-_OR = {
-    "en": "or", "de": "oder", "fr": "ou", "es": "[ou]", "pt": "ou", "it": "o", "nl": "of", "sv": "eller",
-    "pl": "czy|lub|albo", "tr": "veya|yoksa|mi", "vi": "hay|hoặc", "id": "atau", "ru": "или", "ar": "أم|أو", "hi": "या",
-}  # fmt: skip
-_EITHER = (
-    r"(?P<before>(?:[^.;:?!\n]|[.:](?=\d)){1,120}?),? (?:OR) (?P<after>(?:[^,.;:?!؟।\n]"
-    r"|[.,:](?=\d)){1,40}?)\s*(?:[,?？؟।]|$)"
-)
-# Words that limit a question to a place or a measure; an answer need not repeat them: "cheaper per kg".
-_WHERE = any_case(
-    r"(?<=[^\W\d_]{4}) (?:over|per|in|at|on|for|among|between|auf|pro|für|unter|par|sur|parmi|por|entre|em|na|w|в|на"
-    r"|среди)\s"
-)
-_ARTICLE = any_case(
-    r"(?:\d[\d.,]*\s?[^\W\d_]{1,12}\.? (?:of |de |di |d['’]|van |av )?|a|an|the|one|een|de|het|ein|eine|einen"
-    r"|der|die|das|un|une|le|la|les|el|los|las|o|os|as|um|uma|il|lo|uno|una|en|ett)(?:(?<=\s)|\s+)"
-)
-_MOST_WORDS = 3  # words of an alternative
-# Things in a question that share a noun: "the blue box", "the red box".
-_THE_THING = lazy_pattern(r"\b(?i:the|der|die|das|la|le|el|il|lo|de|het) ([^\W\d_]{3,}) ([^\W\d_]{3,})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +177,6 @@ def _question(prompt: str) -> _Choice:
     predicate = frozenset(word.lower() for word in said if word not in spoken)
     ranks = frozenset(rank.lower() for rank in _RANK.findall(asked["predicate"]))
     return _Choice(_any_of(names, prompt), predicate, ranks=ranks) if names else _Choice()
-
-
-_DEGREES = frozenset(
-    "more most less least fewer fewest plus moins mehr más menos mais meno meer minst mest daha".split()
-)
-_SHORT = frozenset("the est ist has had hat war was are der die das les los las dei una del del ont ils".split())
 
 
 def _owns(name: str, prompt: str) -> bool:
@@ -255,14 +265,6 @@ def asked_name(text: str, clause: Span, prompt: str, *, concluded: bool) -> Span
     return first.span() if choice.predicate and choice.predicate <= words else None
 
 
-# "Maya is the tallest, not Jon.", "ein Mittwoch und kein Dienstag"
-_DENIED_NAME = Gated(
-    r"(?:[,;(—–]\s*|\s)(?:(?:and|but|und|et|y|e|en|och|i|и|а)\s)?(?:not|nicht|keine?|pas|no|non(?: pas)?|não|niet|geen"
-    r"|inte|nie|ani|ni|не)\s(?:(?:the|an?|on|am|der|die|das|den|eine?|le|la|les|une?|el|los|il|lo|os?|uma?|de|het"
-    r"|een|en|ett)\s)?(?P<name>[^\W\d_]{2,}(?:-[^\W\d_]+)?)(?=[\s*_\"”»')]*(?:[.,;!]|$))"
-)
-
-
 def without_denied_names(text: str, sentence: Span, prompt: str) -> str:
     """Returns the text without the names, days and months of a question that a sentence only contrasts with others."""
     for found in _DENIED_NAME.finditer(text, *sentence):
@@ -297,15 +299,3 @@ def opening_name(text: str, sentence: Span, prompt: str) -> Span | None:
     if found is None or text[start : found.start()].strip(" *_¡") or text[found.end() : sentence[1]].strip(" *_.!,"):
         return None
     return found.span()
-
-
-THAT_IS = any_case(
-    r"^\W*(?:it['’]?s|it is|that['’]?s|that would be|c['’]est|es (?:ist|sind)|das ist|het is|det är|to jest|è|é"
-    r"|es|это)\s"
-)
-# "Carla, who is therefore the tallest"
-_WHO_IS = lazy_pattern(
-    r",? (?:who|which|qui|der|die|das|que|quien|che|die|dat|som|который|которая|kt[óo]r[ya]) [^.;!?\n]*"
-)
-_ASIDE = lazy_pattern(r"^, [^,.;]{1,40}, ")
-_FEW = 7  # words of a clause such as "so the winner is Ben"

@@ -69,6 +69,16 @@ _ASIDE = lazy_pattern(
     r"|integers?|arbitrary|any|all|every|real|Konstante|constante|entier|ganz\w*)\b)\b)"
 )
 _IN_BRACKETS = lazy_pattern(r"\s\([^\W\d_]{2,}(?:\s[^\W\d_]{2,}){0,2}\)")  # "x = 2 (vertical)"
+_FUNCTIONS = lazy_pattern(r"(?:sin|cos|tan|ln|log|exp|sqrt|arctan|arcsin|arccos)(?![A-Za-z])")
+_OPERATES = lazy_pattern(r"[=<>≤≥\[({|√π∞^²³]|[\w)]\s?[-−+*/·]\s?[\w(]|,\s")
+_COMMA = lazy_pattern("[,，、;；:：]")
+_PARTICLE = lazy_pattern("[的のはがをに]")
+_OF_NOUN = lazy_pattern(
+    r"的?(?:坐标|座标|值|表达式|解析式)?(?:就|则|即|应|便|恰好|正好)?$|の(?:座標|値|式|範囲)$|의 (?:좌표|값|식|범위)$"
+)
+_EASTERN_ANSWERS = frozenset("答案 结果 結果 解集 答え 解 답 정답 해 결과 cevap yanıt sonuç çözüm".split())
+_EASTERN_FUNCTIONS = lazy_pattern(r"\b(?:sin|cos|tan|ln|log|exp|sqrt)\b")
+_EASTERN_WORD = lazy_pattern("[ぁ-ヿ一-鿿가-힣]")
 
 
 def noun_value(text: str, span: Span, wanted: Asked, language: str) -> Extraction | None:
@@ -115,10 +125,6 @@ def _after_verb(part: str, wanted: Asked) -> int | None:
 def is_formula(said: str) -> bool:
     """Returns whether a value is more than a number with its unit and contains no words."""
     return _WORDS.search(_FUNCTIONS.sub(" ", said)) is None and _OPERATES.search(said) is not None
-
-
-_FUNCTIONS = lazy_pattern(r"(?:sin|cos|tan|ln|log|exp|sqrt|arctan|arcsin|arccos)(?![A-Za-z])")
-_OPERATES = lazy_pattern(r"[=<>≤≥\[({|√π∞^²³]|[\w)]\s?[-−+*/·]\s?[\w(]|,\s")
 
 
 class _Language(NamedTuple):
@@ -177,14 +183,6 @@ _LANGUAGES = (
         stem=4,
     ),
 )
-_COMMA = lazy_pattern("[,，、;；:：]")
-_PARTICLE = lazy_pattern("[的のはがをに]")
-_OF_NOUN = lazy_pattern(
-    r"的?(?:坐标|座标|值|表达式|解析式)?(?:就|则|即|应|便|恰好|正好)?$|の(?:座標|値|式|範囲)$|의 (?:좌표|값|식|범위)$"
-)
-_EASTERN_ANSWERS = frozenset("答案 结果 結果 解集 答え 解 답 정답 해 결과 cevap yanıt sonuç çözüm".split())
-_EASTERN_FUNCTIONS = lazy_pattern(r"\b(?:sin|cos|tan|ln|log|exp|sqrt)\b")
-_EASTERN_WORD = lazy_pattern("[ぁ-ヿ一-鿿가-힣]")
 
 
 def eastern_noun_value(part: str, question: str) -> tuple[int, str] | None:

@@ -18,8 +18,6 @@ from verifiers.extract.statement_words import BY_DOING, JOINS, LEFT_OVER, SO, SO
 from verifiers.lazy_pattern import any_case, lazy_pattern
 
 OPERATION = 20  # characters of an operator in words
-
-
 _MOST_GIVEN = 16  # numbers from which a value may be derived
 # Conjunctions that begin a clause about something other than the answer.
 _BESIDES = any_case(
@@ -43,6 +41,15 @@ _ADJUNCT = any_case(
     r"|из|через|после|с|trong|với|sau|dalam|dari|في|من|بعد|خلال)\s+(?:(?:the|all|these|those|den|die|der|les|des|ces"
     r"|los|las|os|as|gli|i|le|de|het|każdy\w*)\s+)?"
 )
+_COMPARED = lazy_pattern(
+    r"\b(?:than|and|or|und|als|oder|et|ou|que|y|o|e|che|di|dan|och|än|eller|i|niż|lub)\b|(?<!\w)(?:и|чем|или)(?!\w)"
+)
+_ONLY_IS = any_case(r"\s*(?:is|equals|ist|est|es|é|è|jest|är|равно|равен)\s*")
+_TOTALLED = any_case(
+    r"(?:\s[^\W\d_]+){0,2}\s(?:in all|altogether|in total|all told|all in all|insgesamt|zusammen|en tout|au total"
+    r"|en total|in tutto|in totale|ao todo|no total|всего|в сумме|razem|łącznie|in totaal|totalt|toplam)[\s.!*_]*"
+)
+_BOTH = any_case(r"[$*]?,?\s(?:and|und|et|y|e|и|і|en|och|i|og|és|și|ve|dan|και)\s")
 
 
 def is_a_step(first: Fraction | None, second: Fraction | None, known: Sequence[Fraction]) -> bool:
@@ -54,14 +61,6 @@ def is_a_step(first: Fraction | None, second: Fraction | None, known: Sequence[F
         or second * by == first or second * first == by
         for by in (*known, Fraction(2))
     )  # fmt: skip
-
-
-_COMPARED = lazy_pattern(
-    r"\b(?:than|and|or|und|als|oder|et|ou|que|y|o|e|che|di|dan|och|än|eller|i|niż|lub)\b|(?<!\w)(?:и|чем|или)(?!\w)"
-)
-
-
-_ONLY_IS = any_case(r"\s*(?:is|equals|ist|est|es|é|è|jest|är|равно|равен)\s*")
 
 
 def only_one(sentence: Sentence) -> Quantity | None:
@@ -87,12 +86,6 @@ def only_one(sentence: Sentence) -> Quantity | None:
     if _BESIDES.search(led.rpartition(", which ")[2]):
         return None
     return last if LEFT_OVER.search(led) or _ONLY_IS.fullmatch(led) or follows_from_others(last, sentence) else None
-
-
-_TOTALLED = any_case(
-    r"(?:\s[^\W\d_]+){0,2}\s(?:in all|altogether|in total|all told|all in all|insgesamt|zusammen|en tout|au total"
-    r"|en total|in tutto|in totale|ao todo|no total|всего|в сумме|razem|łącznie|in totaal|totalt|toplam)[\s.!*_]*"
-)
 
 
 def in_all(sentence: Sentence) -> Quantity | None:
@@ -238,9 +231,6 @@ def another_is_asked(sentence: Sentence, value: Quantity) -> bool:
         if shared - own_shared and not (step and is_a_step(other.value, value.value, known)):
             return True
     return False
-
-
-_BOTH = any_case(r"[$*]?,?\s(?:and|und|et|y|e|и|і|en|och|i|og|és|și|ve|dan|και)\s")
 
 
 def counts_another(sentence: Sentence, value: Quantity) -> bool:

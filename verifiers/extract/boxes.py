@@ -18,8 +18,6 @@ from verifiers.lazy_pattern import any_case, lazy_pattern
 _BOX = lazy_pattern(r"\\(?:boxed|fbox|framebox)\s*(?=[{\w])")
 _MAX_BOXES = 24  # boxes that are checked, from the end
 _BROKEN_GAP = lazy_pattern(r"[.!?](?:\s|$)|\n\s*\n|因此")
-
-
 # The sign between two boxes of one calculation; and signs around a box that is only part of a larger expression:
 # "-\\boxed{7}", "\\sqrt{\\boxed{7}}", "\\boxed{7}^2".
 _SIGN = lazy_pattern(r"[-+−*/×÷]|\\(?:cdot|times|div)")
@@ -32,6 +30,22 @@ _INSIDE_BEFORE = lazy_pattern(
     r"|overline)\s*\{\s*$"
 )
 _INSIDE_AFTER = lazy_pattern(r"\s*(?:[+/!_×]|\^(?!\s*\{?\s*\\circ)|\\(?:cdot|times|div|pm)(?![a-z])|-\s*\d)")
+# What follows a box that gives the value of something else: "would be the number of ordered choices".
+_WOULD_BE = any_case(
+    r"[\s$*]*(?:would (?:only )?(?:be|give|count)|wäre|ergäbe|serait|donnerait|sería|daría|seria|daria|sarebbe|darebbe"
+    r"|было бы|byłoby)(?![^\W\d_])"
+)
+_SAID_BY = any_case(
+    r"\b(?:partner|pupil|student|roommate|mitschüler\w*|kolleg\w+|camarade|élève|collègue|compañer[oa]|alumn[oa]|colega"
+    r"|alun[oa]|compagn[oa]|klasgenoot|kompis|kolega|koleżanka)\b|(?<!\w)(?:одноклассни\w+|учени\w+)|同学|同桌|クラスメイト"
+    r"|\b(?:he|she|they|er|sie|il|elle|él|ella|ele|ela|lui|lei)\s(?:says?|said|g[eo]ts?|wrote|claims?|insists?|sagt\w*"
+    r"|schrieb|dit|écrit|dice|dijo|diz|disse|scrive)\b"
+)
+# "8 is wrong, and so is \\boxed{7}", "8 is wrong. Sorry, \\boxed{7} too."
+_WRONG = r"\b(?:wrong|incorrect|false|mistaken|not (?:right|correct|true|it))\b"
+_LIKE_A_DENIED_ONE = any_case(rf"{_WRONG}[^.!?\n]{{0,40}}\b(?:so|as|nor|neither) (?:is|was|are)\W*$")
+_OBJECTED = any_case(rf"{_WRONG}(?:[.!,;]+\s*[A-Za-z]{{1,12}})?\W*$")
+_TOO = any_case(r"[\s$*)\\\]]*(?:is |was )?(?:too|as well|also|likewise)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +106,6 @@ def boxed(text: str, start: int, end: int) -> Extraction | None:
     return Extraction(last.content, "box", tuple(others), tuple(joint) if len(joint) > 1 else ())
 
 
-# What follows a box that gives the value of something else: "would be the number of ordered choices".
-_WOULD_BE = any_case(
-    r"[\s$*]*(?:would (?:only )?(?:be|give|count)|wäre|ergäbe|serait|donnerait|sería|daría|seria|daria|sarebbe|darebbe"
-    r"|было бы|byłoby)(?![^\W\d_])"
-)
-
-
-_SAID_BY = any_case(
-    r"\b(?:partner|pupil|student|roommate|mitschüler\w*|kolleg\w+|camarade|élève|collègue|compañer[oa]|alumn[oa]|colega"
-    r"|alun[oa]|compagn[oa]|klasgenoot|kompis|kolega|koleżanka)\b|(?<!\w)(?:одноклассни\w+|учени\w+)|同学|同桌|クラスメイト"
-    r"|\b(?:he|she|they|er|sie|il|elle|él|ella|ele|ela|lui|lei)\s(?:says?|said|g[eo]ts?|wrote|claims?|insists?|sagt\w*"
-    r"|schrieb|dit|écrit|dice|dijo|diz|disse|scrive)\b"
-)
-
-
 def _of_another(text: str, start: int, box: _Box, gap: str) -> bool:
     """Returns whether a box before the last one is somebody else's ("My friend got 336, but") or of another case."""
     if not _BROKEN_GAP.search(gap) or ALTERNATIVE.search(gap):
@@ -165,13 +164,6 @@ def _closed(text: str, position: int, end: int) -> Span | None:
         return position, stop
     close = closing_brace(text, position, end)
     return None if close is None else (position + 1, close)
-
-
-# "8 is wrong, and so is \\boxed{7}", "8 is wrong. Sorry, \\boxed{7} too."
-_WRONG = r"\b(?:wrong|incorrect|false|mistaken|not (?:right|correct|true|it))\b"
-_LIKE_A_DENIED_ONE = any_case(rf"{_WRONG}[^.!?\n]{{0,40}}\b(?:so|as|nor|neither) (?:is|was|are)\W*$")
-_OBJECTED = any_case(rf"{_WRONG}(?:[.!,;]+\s*[A-Za-z]{{1,12}})?\W*$")
-_TOO = any_case(r"[\s$*)\\\]]*(?:is |was )?(?:too|as well|also|likewise)\b")
 
 
 def _denied(text: str, start: int, box: _Box, end: int) -> bool:

@@ -43,6 +43,22 @@ _LEAD = (
 _CJK_RIGHT = "正确|正確|对|對|正しい|正解|맞(?:다|습니다)|옳(?:다|습니다)|올바른|정답"
 _CJK_WRONG = "错误|錯誤|错|錯|不正确|不正確|不对|不對|誤り|間違い|間違っている|正しくない|틀(?:리다|렸다|립니다)"
 _CJK_LEAD = r"(?:(?:所以|因此|故|综上|从而|只有|而|よって|したがって|ゆえに|따라서|그러므로)[，、,:：\s]*)?"
+_CLAUSES = lazy_pattern(
+    r"(?<=[\s)*A-Za-zÀ-ÿ])[.!](?=[\s*_]|$)|(?<=\d)\.(?=\s+[^\W\d_])|[。！;；\n]|,(?=[\s\u4e00-\u9fff])|，|、|।"
+)
+_ENDS = ".!。！;；\n।"
+_STANDS = lazy_pattern(r"[A-J](?<![A-Za-z].)(?![A-Za-z])")  # the search skips to the class, which is first
+_ONLY_LEAD = lazy_pattern(_LEAD)
+# A conclusion after a comma. The words before it are its reason, unless they are a condition.
+_CONCLUDING = any_case(
+    r"\s*(?:so|thus|hence|therefore|donc|also|daher|somit|así que|por tanto|portanto|logo|quindi|dunque|значит|поэтому)"
+    r"(?![^\W\d_])|\s*(?:所以|因此|故|よって|따라서)"
+)
+_CONDITIONAL = any_case(
+    r"(?<![^\W\d_])(?:if|unless|were|would|suppose\w*|assum\w+|wenn|falls|si|se|если|says?|said|thinks?|claims?|not"
+    r"|whether)"
+    r"(?![^\W\d_])|如果|假设|もし|만약|[?？]"
+)
 
 
 def _says(value: str) -> str:
@@ -76,24 +92,6 @@ _STATED = lazy_pattern(
     )
     + r"[\s.!。*_]*"
 )  # fmt: skip
-_CLAUSES = lazy_pattern(
-    r"(?<=[\s)*A-Za-zÀ-ÿ])[.!](?=[\s*_]|$)|(?<=\d)\.(?=\s+[^\W\d_])|[。！;；\n]|,(?=[\s\u4e00-\u9fff])|，|、|।"
-)
-_ENDS = ".!。！;；\n।"
-_STANDS = lazy_pattern(r"[A-J](?<![A-Za-z].)(?![A-Za-z])")  # the search skips to the class, which is first
-_ONLY_LEAD = lazy_pattern(_LEAD)
-
-
-# A conclusion after a comma. The words before it are its reason, unless they are a condition.
-_CONCLUDING = any_case(
-    r"\s*(?:so|thus|hence|therefore|donc|also|daher|somit|así que|por tanto|portanto|logo|quindi|dunque|значит|поэтому)"
-    r"(?![^\W\d_])|\s*(?:所以|因此|故|よって|따라서)"
-)
-_CONDITIONAL = any_case(
-    r"(?<![^\W\d_])(?:if|unless|were|would|suppose\w*|assum\w+|wenn|falls|si|se|если|says?|said|thinks?|claims?|not"
-    r"|whether)"
-    r"(?![^\W\d_])|如果|假设|もし|만약|[?？]"
-)
 
 
 def chosen(text: str, start: int, end: int) -> Span | None:

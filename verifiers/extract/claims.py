@@ -80,6 +80,19 @@ _ASKS_WHO = lazy_pattern(
 _COMPLEMENT = any_case(
     r"\b(?:than|als|que|di|do que|de|dan|än|niż|od|daripada)\s[^,.;:]{1,40}$|(?<!\w)чем\s[^,.;:]{1,40}$"
 )
+_BEFORE_DAY = any_case(
+    r"\b(?:before|after|past|later than|earlier than|but|except|(?:veille|lendemain) (?:de|du)|víspera del?"
+    r"|después del?|antes del?|dag (?:na|voor)|tag (?:nach|vor)|frühestens|spätestens)\s*$|день (?:после|перед)\s*$"
+)
+_BEHIND_DAY = any_case(r"['’]s eve|\s?at the (?:earliest|latest)|的[前后]一天|の[翌前]日|\s?다음 날|\s?전날")
+_ASKS_WHICH = any_case(
+    r"(?<![^\W\d_])([^\W\d_]{6,})\s(?:or|oder|ou|o|или|czy|eller)\s(?:\w{2,5}\s)?([^\W\d_]{6,})\s*\?"
+)
+_STEM = 6  # characters
+_COMMAND = lazy_pattern(r"\\[A-Za-z]+")
+_CONVERGING = frozenset("series sum integral sequence reihe folge série suite serie sucesión".split())
+_PRONOUNS = frozenset("it this that es sie elle il lo la".split())
+_AFTER_VERB = any_case(r"(?:\s(?:absolutely|conditionally|too|here|indeed|absolut|absolument))?[\s.!*_]*")
 
 
 def claimed(
@@ -233,13 +246,6 @@ def named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
     return None if found is None or opposed(THAT_IS.sub(" ", text[slice(*clause)]), language) else found
 
 
-_BEFORE_DAY = any_case(
-    r"\b(?:before|after|past|later than|earlier than|but|except|(?:veille|lendemain) (?:de|du)|víspera del?"
-    r"|después del?|antes del?|dag (?:na|voor)|tag (?:nach|vor)|frühestens|spätestens)\s*$|день (?:после|перед)\s*$"
-)
-_BEHIND_DAY = any_case(r"['’]s eve|\s?at the (?:earliest|latest)|的[前后]一天|の[翌前]日|\s?다음 날|\s?전날")
-
-
 def _is_neighbour(text: str, sentence: Span, span: Span) -> bool:
     """Returns whether words beside a day make it another one ("the day after Thursday") or a bound."""
     low = max(sentence[0], span[0] - 24)
@@ -253,16 +259,6 @@ def _another_day(text: str, sentence: Span, span: Span, prompt: str) -> bool:
     other = asked_day(text, (before, sentence[0]), (before, sentence[0]), prompt)
     named = other is not None and text[slice(*other)].lower() != text[slice(*span)].lower()
     return named and not WORD.search(text[sentence[0] : span[0]])
-
-
-_ASKS_WHICH = any_case(
-    r"(?<![^\W\d_])([^\W\d_]{6,})\s(?:or|oder|ou|o|или|czy|eller)\s(?:\w{2,5}\s)?([^\W\d_]{6,})\s*\?"
-)
-_STEM = 6  # characters
-_COMMAND = lazy_pattern(r"\\[A-Za-z]+")
-_CONVERGING = frozenset("series sum integral sequence reihe folge série suite serie sucesión".split())
-_PRONOUNS = frozenset("it this that es sie elle il lo la".split())
-_AFTER_VERB = any_case(r"(?:\s(?:absolutely|conditionally|too|here|indeed|absolut|absolument))?[\s.!*_]*")
 
 
 def alternative(text: str, sentence: Span, asked: str, language: str) -> Span | None:

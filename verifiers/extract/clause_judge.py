@@ -220,6 +220,20 @@ CONDITIONAL = Gated(
     r"|müsste|dürfte|sollte|sei|seien|gdyby|\w{2,}ł[aoy]?by|skulle|zou(?:den)?|seandainya|(?-i:[a-zéí]+erait"
     r"|[a-zéí]+rían?|[a-z]+erebbe))\b|\bбы\b"
 )
+# Denials in what leads to a box by a colon, of what is not the answer: "Product rule, no surprises:".
+_EXPLAINED_NOT = any_case(
+    r"(?<![^\W\d_])(?:no|kein\w*|sans|sin|sem|senza|без|bez|zonder|utan)\s(?!(?:such|real|solutions?|answers?|values?)\b)"
+    r"(?=[^\W\d_]{4,})"
+    r"|(?:(?<=,\s)|^\W*)(?:and |und |et |y |e |а |en |i |och )?(?:not|nicht|pas|non|no|não|не|nie|niet|inte)\s"
+    r"(?=(?:just |only |nur |seulement |solo |только )?(?:one|two|three|eine?r?|zwei|une?|deux|un[oa]?|dos|uma?|dois"
+    r"|due|один|два|jeden|dwa|één|twee|ett|två|\d{1,3})(?![^\W_]))"
+    r"|\b(?:don['’]t|do not|won['’]t|needn['’]t|didn['’]t) (?:bother|need|have to|want to)\b"
+)
+_OF_WRITER = any_case(
+    r"\b(?:sure|certain|know|guess\w*|think|believe|likely|right|correct|wrong|this|that|it|sicher|weiß|richtig|das|dies|es"
+    r"|sûr|sais|juste|ce|cela|ça|segur[oa]|sé|correct[oa]|esto|eso|isso|isto|sei|cert[oa]|so|sicur[oa]|questo|ciò|seker"
+    r"|zeker|weet|dat|wiem|pewny|to|säker|det)\b|(?<!\w)(?:знаю|уверен\w*|это|точно|верно|впевнен\w*|це)(?!\w)"
+)
 
 
 def stem_of(word: str) -> str:
@@ -396,22 +410,6 @@ def _objection(plain: str) -> str:
     against = _AGAINST.search(plain)
     denial = next((word for word in WORD.findall(plain) if word.lower() in _DENIALS), "")
     return against[0] if against else denial
-
-
-# Denials in what leads to a box by a colon, of what is not the answer: "Product rule, no surprises:".
-_EXPLAINED_NOT = any_case(
-    r"(?<![^\W\d_])(?:no|kein\w*|sans|sin|sem|senza|без|bez|zonder|utan)\s(?!(?:such|real|solutions?|answers?|values?)\b)"
-    r"(?=[^\W\d_]{4,})"
-    r"|(?:(?<=,\s)|^\W*)(?:and |und |et |y |e |а |en |i |och )?(?:not|nicht|pas|non|no|não|не|nie|niet|inte)\s"
-    r"(?=(?:just |only |nur |seulement |solo |только )?(?:one|two|three|eine?r?|zwei|une?|deux|un[oa]?|dos|uma?|dois"
-    r"|due|один|два|jeden|dwa|één|twee|ett|två|\d{1,3})(?![^\W_]))"
-    r"|\b(?:don['’]t|do not|won['’]t|needn['’]t|didn['’]t) (?:bother|need|have to|want to)\b"
-)
-_OF_WRITER = any_case(
-    r"\b(?:sure|certain|know|guess\w*|think|believe|likely|right|correct|wrong|this|that|it|sicher|weiß|richtig|das|dies|es"
-    r"|sûr|sais|juste|ce|cela|ça|segur[oa]|sé|correct[oa]|esto|eso|isso|isto|sei|cert[oa]|so|sicur[oa]|questo|ciò|seker"
-    r"|zeker|weet|dat|wiem|pewny|to|säker|det)\b|(?<!\w)(?:знаю|уверен\w*|это|точно|верно|впевнен\w*|це)(?!\w)"
-)
 
 
 def _explains(lead: str) -> bool:

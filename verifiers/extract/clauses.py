@@ -65,6 +65,15 @@ _BUT = any_case(
     r"(?<![^\W\d_])(?:but|however|aber|doch|mais|pero|mas|porém|ma|però|но|однако|maar|men|ale|ama)(?![^\W\d_]),?\s"
     r"|但是?|しかし|하지만"
 )
+# "Four tickets would set you back 34 dollars.": a polite statement, unless a condition is in the sentence.
+_PRICED = any_case(
+    r"\bwould (?=(?:\w+ )?(?:set (?:\w+ )?back|cost|come (?:out )?(?:to|at)|be paying|total|amount to|add up to"
+    r"|need|require|take|use|have (?:to )?(?:\d|[a-z-]+ (?:left|altogether))|be left with)\b)"
+)
+_UNREAL_PRICE = any_case(
+    r"\b(?:if|without|had|were|unless|otherwise|normally|usually|instead|originally|before|but|then|twice|another"
+    r"|other|next)\b"
+)
 
 
 def main_clause(text: str, sentence: Span, language: str, *, loose: bool = True) -> tuple[Span, bool]:
@@ -127,17 +136,6 @@ def opposed(clause: str, language: str) -> bool:
     if CONDITIONAL.search(_SIX.sub(" ", clause) if language in ("it", "pt") else clause):
         return True
     return unsure(re.sub(r"\b(?:no|se|ne|o)\b", " ", clause) if language in ("pt", "it", "fr") else clause)
-
-
-# "Four tickets would set you back 34 dollars.": a polite statement, unless a condition is in the sentence.
-_PRICED = any_case(
-    r"\bwould (?=(?:\w+ )?(?:set (?:\w+ )?back|cost|come (?:out )?(?:to|at)|be paying|total|amount to|add up to"
-    r"|need|require|take|use|have (?:to )?(?:\d|[a-z-]+ (?:left|altogether))|be left with)\b)"
-)
-_UNREAL_PRICE = any_case(
-    r"\b(?:if|without|had|were|unless|otherwise|normally|usually|instead|originally|before|but|then|twice|another"
-    r"|other|next)\b"
-)
 
 
 def reports(part: str, wanted: Asked) -> bool:

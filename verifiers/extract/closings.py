@@ -47,34 +47,6 @@ _CLOSED = lazy_pattern(
     r"[\s*_)}$]*(?:\s(?:chance|probability|odds)(?:\sof (?:that|it|this|success|happening))?)?"
     r"(?:です|である|だ|になります|입니다|이다|이에요|है|हैं|होंगे|['’][td][iıuü]r)?[\s.!。।*_)\"”$]*"
 )
-
-
-def closing_share(text: str, sentence: Span, language: str, asked: str, *, fraction: bool) -> Extraction | None:
-    """Returns the share that ends a sentence, or None unless a chance or a fraction is asked for.
-
-    Args:
-        asked: the question, or "" if it is unknown; the sentence must then name a chance.
-        fraction: the question asks for a fraction.
-    """
-    if not (fraction or OF_CHANCE.search(asked or text[slice(*sentence)])) or language not in _JOINTS:
-        return None
-    *before, whole = quantities(text, *sentence, language) or (None,)
-    if whole is None or not whole.value or whole.value.denominator != 1:
-        return None
-    joint = _JOINTS[language].search(text, max(sentence[0], whole.span[0] - _LONGEST), whole.span[0])
-    if joint is None or _CLOSED.fullmatch(text, whole.span[1], sentence[1]) is None:
-        return None
-    one = _ONE.search(text, sentence[0], joint.start())
-    if before and before[-1].span[1] == joint.start():
-        start, part = before[-1].span[0], before[-1].value
-    else:
-        start, part = (one.start(), Fraction(1)) if one else (0, None)
-    if part is None or not 0 <= part <= whole.value or part.denominator != 1:
-        return None
-    share = part / whole.value
-    return Extraction((start, whole.span[1]), "statement", said=f"{share.numerator}/{share.denominator}")
-
-
 # Asks for several values.
 _ASKS_SEVERAL = Gated(
     r"\b(?:what|which) are\b|\b(?:what|which) (?:\w+ )?(?:numbers|integers|values|pairs|primes|factors|divisors|roots"
@@ -107,41 +79,6 @@ _STATES_LIST = any_case(
     r"|die zahlen))*[\s,]*[*$({\[]*$|^\W*(?:so|therefore|thus|hence|also|donc|así que"
     r"|portanto|quindi)?\W*$"
 )
-
-
-def closing_list(text: str, sentence: Span, language: str, asked: str) -> Extraction | None:
-    """Returns the list of two or more values that ends a sentence, or None unless several values are asked for."""
-    if not _ASKS_SEVERAL.search(asked):
-        return None
-    found = [item for item in quantities(text, *sentence, language) if not item.article]
-    first = len(found) - 1
-    if first < 1 or _CLOSED.fullmatch(text, found[-1].span[1], sentence[1]) is None:
-        return None
-    while first and _AND.fullmatch(text, found[first - 1].span[1], found[first].span[0]):
-        first -= 1
-    listed = found[first:]
-    if len(listed) < 2 or len({item.kind in ("formula", "relation") for item in listed}) > 1:
-        return None
-    if _STATES_LIST.search(text[sentence[0] : listed[0].span[0]]) is None:
-        return None
-    said = ", ".join(item.said or text[slice(*item.span)] for item in listed)
-    return Extraction((listed[0].span[0], listed[-1].span[1]), "statement", said=said)
-
-
-def closing_form(text: str, sentence: Span, asked: str) -> tuple[int, Extraction] | None:
-    """Returns the ratio, point or bounds that end a sentence and where their phrase begins, or None.
-
-    They count only if the question asks for them. The phrase of two bounds begins with "between".
-    """
-    for asks, form in _FORMS:
-        found = form.search(text, *sentence) if asks.search(asked) else None
-        if found is not None:
-            parts = found.groups()[1:]
-            said = f"({parts[0]}, {parts[1]})" if form is _POINT_BY_NAMES else " and ".join(parts)
-            return found.start(), Extraction(found.span(1), "statement", said=said)
-    return bound_in_words(text, sentence, asked)
-
-
 _ASKS_RATIO = any_case(
     r"\bratio|verhältnis|rapport|razão|razón|proporci|proporç|proporz|verhouding|förhålland|stosun|отношени"
     r"|比|비율|(?<!\w)비(?!\w)|비는"
@@ -200,8 +137,6 @@ _FORMS = (
     (_ASKS_FACTORS, _FACTORS),
     (_ASKS_MATRIX, _MATRIX),
 )
-
-
 _GIVES = lazy_pattern(  # a line such as "- x = 1"
     r"\s*+(?:(?:[-*•]|\d\.)\s+)?[$*]*+(?P<name>[A-Za-zα-ω](?:_\{?\w\}?)?)\s*+=[^=<>?\n]{1,60}"
 )
@@ -216,26 +151,6 @@ _LEADS_TO_LINES = any_case(  # "So the solution is:", and no other word
     r"|sont|es|son|é|são|è|sono|是|为|為|は)?[\s*_]*+[:：][\s*_]*+"
 )
 _MOST_LINES = 8
-
-
-def closing_assignments(text: str, start: int, end: int) -> Span | None:
-    """Returns the span of the lines that end a text and give values to several names, after "The solution is:"."""
-    if text.count("=", start, end) < 2:
-        return None
-    lines = text[start:end].rstrip().split("\n")
-    first = len(lines)
-    while first and (not lines[first - 1].strip() or _GIVES.fullmatch(lines[first - 1])):
-        first -= 1
-    names = [found["name"] for found in map(_GIVES.fullmatch, lines[first:]) if found]
-    if not first or not 2 <= len(names) <= _MOST_LINES or len(set(names)) < len(names):
-        return None
-    led = lines[first - 1]
-    if not _LEADS_TO_LINES.fullmatch(led, max(led.rfind(stop) + 1 for stop in ".!?。")):
-        return None
-    low = start + sum(len(line) + 1 for line in lines[:first])
-    return low, low + len("\n".join(lines[first:]))
-
-
 _ASKS_BOUND = any_case(
     r"[<>≤≥]|\\(?:l|g)(?:e|eq|t)(?![a-z])|\bfor (?:which|what) (?:real )?(?:\$?[a-z]\$?|values?|numbers?)\b"
     r"|\b(?:domain|range|domaine|dom[ií]nio|definitions\w+|wertebereich|ensemble de"
@@ -285,6 +200,96 @@ _EAST = lazy_pattern(
     r"|(?P<greater>[大高]于)|(?P<less>[小低]于))(?P<equal>等于|或等于)?\s?"
     rf"{_SIGNED.format('value')}[\s$。.!*]*$"
 )
+_NAMES = lazy_pattern(r"\(\s*([a-z])\s*,\s*([a-z])(?:\s*,\s*([a-z]))?\s*\)")
+_MOST_BEFORE = 4  # sentences in which the values stand
+_VALUE = r"(?P<value>(?:(?P<minus>minus|negative|moins|menos|meno|минус)\s{1,12}|[-−])?\s{0,8}\d{1,9}(?:[./]\d{1,9})?)"
+_SOME = r"[-−]?\s?(?:\d{1,9}(?:[.,/]\d{1,9})?|\d{0,4}√\d{1,6}|\d{0,4}π(?:/\d{1,4})?)"
+_JOINT = (
+    r"(?:,\s|,?\s?(?<!\w)(?:or|oder|ou|o|и|или|lub|albo|of|eller|veya|vagy|sau|nebo|and|und|et|y|e|i|en|och|ve|또는|그리고"
+    r"|或|或者|または|和|と)(?![A-Za-z])\s?)"
+)
+_SAME_NAME = lazy_pattern(
+    rf"(?<![\w'’])(?P<all>(?P<name>[a-z])\s?=\s?{_SOME}(?:{_JOINT}(?P=name)\s?=\s?{_SOME}){{1,5}})"
+    r"(?:\s?(?:입니다|이다|です))?[.。\s*]*$"
+)
+_AFTER_EQUALS = lazy_pattern(rf"=\s?({_SOME})")
+
+
+def closing_share(text: str, sentence: Span, language: str, asked: str, *, fraction: bool) -> Extraction | None:
+    """Returns the share that ends a sentence, or None unless a chance or a fraction is asked for.
+
+    Args:
+        asked: the question, or "" if it is unknown; the sentence must then name a chance.
+        fraction: the question asks for a fraction.
+    """
+    if not (fraction or OF_CHANCE.search(asked or text[slice(*sentence)])) or language not in _JOINTS:
+        return None
+    *before, whole = quantities(text, *sentence, language) or (None,)
+    if whole is None or not whole.value or whole.value.denominator != 1:
+        return None
+    joint = _JOINTS[language].search(text, max(sentence[0], whole.span[0] - _LONGEST), whole.span[0])
+    if joint is None or _CLOSED.fullmatch(text, whole.span[1], sentence[1]) is None:
+        return None
+    one = _ONE.search(text, sentence[0], joint.start())
+    if before and before[-1].span[1] == joint.start():
+        start, part = before[-1].span[0], before[-1].value
+    else:
+        start, part = (one.start(), Fraction(1)) if one else (0, None)
+    if part is None or not 0 <= part <= whole.value or part.denominator != 1:
+        return None
+    share = part / whole.value
+    return Extraction((start, whole.span[1]), "statement", said=f"{share.numerator}/{share.denominator}")
+
+
+def closing_list(text: str, sentence: Span, language: str, asked: str) -> Extraction | None:
+    """Returns the list of two or more values that ends a sentence, or None unless several values are asked for."""
+    if not _ASKS_SEVERAL.search(asked):
+        return None
+    found = [item for item in quantities(text, *sentence, language) if not item.article]
+    first = len(found) - 1
+    if first < 1 or _CLOSED.fullmatch(text, found[-1].span[1], sentence[1]) is None:
+        return None
+    while first and _AND.fullmatch(text, found[first - 1].span[1], found[first].span[0]):
+        first -= 1
+    listed = found[first:]
+    if len(listed) < 2 or len({item.kind in ("formula", "relation") for item in listed}) > 1:
+        return None
+    if _STATES_LIST.search(text[sentence[0] : listed[0].span[0]]) is None:
+        return None
+    said = ", ".join(item.said or text[slice(*item.span)] for item in listed)
+    return Extraction((listed[0].span[0], listed[-1].span[1]), "statement", said=said)
+
+
+def closing_form(text: str, sentence: Span, asked: str) -> tuple[int, Extraction] | None:
+    """Returns the ratio, point or bounds that end a sentence and where their phrase begins, or None.
+
+    They count only if the question asks for them. The phrase of two bounds begins with "between".
+    """
+    for asks, form in _FORMS:
+        found = form.search(text, *sentence) if asks.search(asked) else None
+        if found is not None:
+            parts = found.groups()[1:]
+            said = f"({parts[0]}, {parts[1]})" if form is _POINT_BY_NAMES else " and ".join(parts)
+            return found.start(), Extraction(found.span(1), "statement", said=said)
+    return bound_in_words(text, sentence, asked)
+
+
+def closing_assignments(text: str, start: int, end: int) -> Span | None:
+    """Returns the span of the lines that end a text and give values to several names, after "The solution is:"."""
+    if text.count("=", start, end) < 2:
+        return None
+    lines = text[start:end].rstrip().split("\n")
+    first = len(lines)
+    while first and (not lines[first - 1].strip() or _GIVES.fullmatch(lines[first - 1])):
+        first -= 1
+    names = [found["name"] for found in map(_GIVES.fullmatch, lines[first:]) if found]
+    if not first or not 2 <= len(names) <= _MOST_LINES or len(set(names)) < len(names):
+        return None
+    led = lines[first - 1]
+    if not _LEADS_TO_LINES.fullmatch(led, max(led.rfind(stop) + 1 for stop in ".!?。")):
+        return None
+    low = start + sum(len(line) + 1 for line in lines[:first])
+    return low, low + len("\n".join(lines[first:]))
 
 
 def bound_in_words(text: str, sentence: Span, asked: str) -> tuple[int, Extraction] | None:
@@ -310,11 +315,6 @@ def bound_in_words(text: str, sentence: Span, asked: str) -> tuple[int, Extracti
     sign += "=" if found["equal"] or found["least"] or found["most"] else ""
     said = f"{found.groupdict().get('name') or 'x'} {sign} {found['value']}"
     return found.start(), Extraction(found.span("value"), "statement", said=said)
-
-
-_NAMES = lazy_pattern(r"\(\s*([a-z])\s*,\s*([a-z])(?:\s*,\s*([a-z]))?\s*\)")
-_MOST_BEFORE = 4  # sentences in which the values stand
-_VALUE = r"(?P<value>(?:(?P<minus>minus|negative|moins|menos|meno|минус)\s{1,12}|[-−])?\s{0,8}\d{1,9}(?:[./]\d{1,9})?)"
 
 
 def named_values(text: str, sentences: Sequence[Span], asked: str, language: str) -> Extraction | None:
@@ -347,18 +347,6 @@ def named_values(text: str, sentences: Sequence[Span], asked: str, language: str
     if set(values) != set(names) or high <= near[-1][0]:
         return None
     return Extraction((low, high), "statement", said=f"({', '.join(values[name] for name in names)})")
-
-
-_SOME = r"[-−]?\s?(?:\d{1,9}(?:[.,/]\d{1,9})?|\d{0,4}√\d{1,6}|\d{0,4}π(?:/\d{1,4})?)"
-_JOINT = (
-    r"(?:,\s|,?\s?(?<!\w)(?:or|oder|ou|o|и|или|lub|albo|of|eller|veya|vagy|sau|nebo|and|und|et|y|e|i|en|och|ve|또는|그리고"
-    r"|或|或者|または|和|と)(?![A-Za-z])\s?)"
-)
-_SAME_NAME = lazy_pattern(
-    rf"(?<![\w'’])(?P<all>(?P<name>[a-z])\s?=\s?{_SOME}(?:{_JOINT}(?P=name)\s?=\s?{_SOME}){{1,5}})"
-    r"(?:\s?(?:입니다|이다|です))?[.。\s*]*$"
-)
-_AFTER_EQUALS = lazy_pattern(rf"=\s?({_SOME})")
 
 
 def values_of_one_name(text: str, span: Span, language: str) -> Extraction | None:

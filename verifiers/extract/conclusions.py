@@ -84,8 +84,6 @@ CONCLUDES = Gated(
     r"|그러므로|결국|모두|총|남|هو(?=\s*$)|هناك(?=\s*$)|يساوي|تساوي"
     r"|إذن|لذا|لذلك|ومنه|ดังนั้น|المجموع|अतः|इसलिए|कुल"
 )
-
-
 # Words that conclude only if they stand directly before the value that ends the sentence.
 _LEADS = Gated(
     r"\b(?:(?:we|i) (?:\w+ )?(?:find|found|deduced?|infer|inferred|see) that|(?:this|it) (?:\w+ )?shows that"
@@ -100,38 +98,8 @@ _LEADS = Gated(
     r"|(?:o que|isso) (?:nos )?(?:dá|significa que|implica que)|(?:il che|ciò) (?:ci )?(?:dà|significa che|implica che)"
     r"|yani|(?:это )?(?:означает|значит), что|(?:^|[\s，,])即|합계는|즉,?)\s*$"
 )
-
-
-def _not_after(words: str) -> str:
-    return "".join(rf"(?<!\b{word} )" for word in words.split())
-
-
 # Words after which a number is not the value of a sentence: "step 7", "the square of 7", "in 7 minutes".
 _IN_PERCENT = any_case(rf"(?:%|{PERCENT})$")
-_ARGUMENT = Gated(
-    r"(?:\b(?<!each )(?<!every )(?:problem|question|exercise|step|part|page|chapter|section|figure|table|example|case"
-    r"|equation|theorem|lemma|line|row|column|item|room|class|version|level|round|task|option|choice|number|prime|digit"
-    r"|day|week|year|grade|aufgabe|frage|schritt|seite|teil|exercice|étape|problema|ejercicio|paso|página|exercício"
-    r"|passo|esercizio|soru|soal|bài)\s*(?:no\.?|number|#|nr\.?|n°)?"
-    r"|#|№|\bno\.|(?:задача|задачи|задачу|вопрос|шаг|страница|номер|числа|число)|第|問題|问题|题|문제|المسألة"
-    r"|السؤال|प्रश्न"
-    rf"|{_not_after('total sum value maximum minimum average amount probability area volume length distance speed')}"
-    rf"{_not_after('price cost score perimeter profit weight height answer count increase decrease rise drop force')}"
-    rf"{_not_after('mass variance gain loss discount remainder change temperature difference angle percentage')}"
-    rf"{_not_after('density pressure energy power voltage width depth radius diameter circumference slope tip')}\bof"
-    rf"|{_not_after('equal equals comes come amounts out up down simplifies reduces evaluates sums rounds converges')}"
-    rf"{_not_after('add equivalent corresponds leads')}\bto"
-    r"|(?<!['’])\b(?:than|from|per|mod|modulo|(?<!left )(?<! up )(?<! us )(?<! her )(?<! him )(?<! them )with|after"
-    r"|before|until|since|over|under|above|below|between|within|against|near|beyond|plus|minus|times|divided by"
-    r"|multiplied by|square|cube|root|twice|double|half|nor|not|no|without|except|but|on|(?<!is )(?<!are )(?<!lies )"
-    r"(?<!stands )(?<!travels )(?<!moves )(?<!drives )(?<!flies )at|by|using|where|when|if|let|try|case|von|vom|mit"
-    r"|nach|vor|bei|für|als|(?<!est )(?<!es )(?<!\bé )(?<!sont )(?<!son )(?<!donc )de|(?<!\bes )(?<!\bé )del|d['’]|du"
-    r"|des|carré|cube|racine|avec|après|par|con|(?<!sai )(?<!fica )(?<!sale )(?<!queda )por|después de|(?<!è )di|da|do"
-    r"|van|na|после|через|из|от|до|чем|для|на|с|в|квадрат|без)"
-    r"|(?<![存现現所實实])在|见|見|百分之|минус|负|負|マイナス|마이너스|음수|سالب|ناقص|menos|moins|meno|من|بعد"
-    r"|(?<!之)比"
-    r"|مربع)\s*(?:(?:the|an?|numbers?|числа)\s+)*+[$(\\]*\s*$"
-)
 _INCREASED = any_case(
     r"\b(?:(?:increas|decreas|grow|grew|ris|rose|fall|fell|drop|reduc|chang|shr[aiu]nk|improv|declin)\w*"
     r"|(?:goes|gone|go|went|is|was) (?:up|down))\s+by\s*[$(\\]*$"
@@ -194,6 +162,52 @@ _OF_THE_QUESTION = any_case(
     r"\bin (?:the|this) (?:question|problem|prompt|text|title|statement|exercise)\b"
     r"|\b(?:divisor|factor|multiple|digit|part|half) of (?:the|my|our) (?:answer|result|solution)\b"
 )
+_DECIMALS = lazy_pattern(r",\d{1,4}")
+_MONEY = lazy_pattern(r"\s?(?:[€£₽₺]|(?:EUR|Euro|euros?|kr|zł|TL|PLN)\b)")
+_WITH = any_case(r"\b(?:with|mit|avec|con|com|met|med|z|ze|s|se)\s+$|(?<!\w)(?:с|со|з|із)\s+$")
+_A_PART = any_case(r"\b(?:half|part|thirds?|quarters?|each|one|only|twice|double)\b")
+_INFINITIVE = any_case(r"\s?to ([a-z]{3,})\b")
+# Words that say that a function of the value is given.
+_TRANSFORMED = any_case(
+    r"^\W*(?:(?:so|therefore|thus|hence|then|and|also|donc|luego|quindi|portanto|somit)\b,?\s+)?"
+    r"(?:(?:the|la|le|el|o|a|il|das|die|lo)\s+)?(?:half|twice|double|square|cube|negative|mitad|doble|cuadrado|cubo"
+    r"|moitié|carré|metade|dobro|quadrado|metà|doppio|quadrato|hälfte|doppelte|quadrat)\s+"
+    r"(?:(?:of|de|di|do|von|da)\s+(?:\$?[a-z]\$?|it|this|that|the (?:number|answer|value|result|total))\s+)?"
+    r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b"
+    r"|\b(?:it|that|this|which|he|she|[a-z]) (?:squared|cubed|doubled|halved|al cuadrado|au carré|al quadrato"
+    r"|ao quadrado|zum quadrat)\s+"
+    r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b"
+)
+
+
+def _not_after(words: str) -> str:
+    return "".join(rf"(?<!\b{word} )" for word in words.split())
+
+
+_ARGUMENT = Gated(
+    r"(?:\b(?<!each )(?<!every )(?:problem|question|exercise|step|part|page|chapter|section|figure|table|example|case"
+    r"|equation|theorem|lemma|line|row|column|item|room|class|version|level|round|task|option|choice|number|prime|digit"
+    r"|day|week|year|grade|aufgabe|frage|schritt|seite|teil|exercice|étape|problema|ejercicio|paso|página|exercício"
+    r"|passo|esercizio|soru|soal|bài)\s*(?:no\.?|number|#|nr\.?|n°)?"
+    r"|#|№|\bno\.|(?:задача|задачи|задачу|вопрос|шаг|страница|номер|числа|число)|第|問題|问题|题|문제|المسألة"
+    r"|السؤال|प्रश्न"
+    rf"|{_not_after('total sum value maximum minimum average amount probability area volume length distance speed')}"
+    rf"{_not_after('price cost score perimeter profit weight height answer count increase decrease rise drop force')}"
+    rf"{_not_after('mass variance gain loss discount remainder change temperature difference angle percentage')}"
+    rf"{_not_after('density pressure energy power voltage width depth radius diameter circumference slope tip')}\bof"
+    rf"|{_not_after('equal equals comes come amounts out up down simplifies reduces evaluates sums rounds converges')}"
+    rf"{_not_after('add equivalent corresponds leads')}\bto"
+    r"|(?<!['’])\b(?:than|from|per|mod|modulo|(?<!left )(?<! up )(?<! us )(?<! her )(?<! him )(?<! them )with|after"
+    r"|before|until|since|over|under|above|below|between|within|against|near|beyond|plus|minus|times|divided by"
+    r"|multiplied by|square|cube|root|twice|double|half|nor|not|no|without|except|but|on|(?<!is )(?<!are )(?<!lies )"
+    r"(?<!stands )(?<!travels )(?<!moves )(?<!drives )(?<!flies )at|by|using|where|when|if|let|try|case|von|vom|mit"
+    r"|nach|vor|bei|für|als|(?<!est )(?<!es )(?<!\bé )(?<!sont )(?<!son )(?<!donc )de|(?<!\bes )(?<!\bé )del|d['’]|du"
+    r"|des|carré|cube|racine|avec|après|par|con|(?<!sai )(?<!fica )(?<!sale )(?<!queda )por|después de|(?<!è )di|da|do"
+    r"|van|na|после|через|из|от|до|чем|для|на|с|в|квадрат|без)"
+    r"|(?<![存现現所實实])在|见|見|百分之|минус|负|負|マイナス|마이너스|음수|سالب|ناقص|menos|moins|meno|من|بعد"
+    r"|(?<!之)比"
+    r"|مربع)\s*(?:(?:the|an?|numbers?|числа)\s+)*+[$(\\]*\s*$"
+)
 
 
 def sole_value(text: str, span: Span) -> Span | None:
@@ -218,10 +232,6 @@ def sole_value(text: str, span: Span) -> Span | None:
     money = _MONEY.match(text, numbers[0][1], span[1])
     found = (numbers[0][0], money.end()) if money else numbers[0]
     return found if _unopposed(text, span, found) else None
-
-
-_DECIMALS = lazy_pattern(r",\d{1,4}")
-_MONEY = lazy_pattern(r"\s?(?:[€£₽₺]|(?:EUR|Euro|euros?|kr|zł|TL|PLN)\b)")
 
 
 def _unopposed(text: str, sentence: Span, value: Span) -> bool:
@@ -254,9 +264,6 @@ def unsure(part: str) -> bool:
 def concludes(part: str) -> bool:
     """Returns whether `part` contains a word that concludes or says what something is."""
     return CONCLUDES.search(part) is not None
-
-
-_WITH = any_case(r"\b(?:with|mit|avec|con|com|met|med|z|ze|s|se)\s+$|(?<!\w)(?:с|со|з|із)\s+$")
 
 
 def altered(
@@ -343,18 +350,3 @@ def stands_as_value(text: str, sentence: Span, span: Span, *, evidence: bool) ->
             is not None
         )
     return True
-
-
-_A_PART = any_case(r"\b(?:half|part|thirds?|quarters?|each|one|only|twice|double)\b")
-_INFINITIVE = any_case(r"\s?to ([a-z]{3,})\b")
-# Words that say that a function of the value is given.
-_TRANSFORMED = any_case(
-    r"^\W*(?:(?:so|therefore|thus|hence|then|and|also|donc|luego|quindi|portanto|somit)\b,?\s+)?"
-    r"(?:(?:the|la|le|el|o|a|il|das|die|lo)\s+)?(?:half|twice|double|square|cube|negative|mitad|doble|cuadrado|cubo"
-    r"|moitié|carré|metade|dobro|quadrado|metà|doppio|quadrato|hälfte|doppelte|quadrat)\s+"
-    r"(?:(?:of|de|di|do|von|da)\s+(?:\$?[a-z]\$?|it|this|that|the (?:number|answer|value|result|total))\s+)?"
-    r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b"
-    r"|\b(?:it|that|this|which|he|she|[a-z]) (?:squared|cubed|doubled|halved|al cuadrado|au carré|al quadrato"
-    r"|ao quadrado|zum quadrat)\s+"
-    r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b"
-)

@@ -27,8 +27,6 @@ _DENIED_BEFORE = Gated(
     r"|(?:では|じゃ|で)なくて?[、,]?)\s*"
 )
 _STATES = lazy_pattern(r"[\d$一二三四五六七八九十百]|[^\W\d_]{3}")
-
-
 # "but its square is 9": the stated value belongs to something else.
 _OF_IT = any_case(
     r"\b(?:its|their|of (?:it|this|that)|square[ds]?(?! (?:met|cent|kilo|mill|feet|foot|inch|mile|yard|m|cm|km)\w*)"
@@ -36,6 +34,20 @@ _OF_IT = any_case(
     r"|metade|metà)\b|\b[nxyz][²³]"
 )
 _LATE = 200  # characters before the end that are searched
+_DENYING = frozenset(
+    "no not neither nor none never n't kein keine keinen weder nicht ne pas ni non aucun aucune no sin ninguna não nem"
+    " nenhuma né nessuna nessun niet geen noch inte nie ani не ни нет isn't aren't doesn't don't cannot can't without"
+    " ohne sans sem senza".split()
+)
+_WORD = lazy_pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+# Words that judge, report or suppose, so that the clause is about the text after the colon.
+_JUDGES = Gated(
+    r"\b(?:true|so|right|correct\w*|case|wrong|false|answers?|results?|solutions?|claim\w*|think\w*|say|said|thought"
+    r"|first|guess\w*|believe\w*|known?|if|would|could|might|maybe|sure|clear|certain|this|that|it|or|like|verdad"
+    r"|ciert[oa]|correct[oa]|respuesta|certo|verdade|resposta|vrai|réponse|exact|richtig|wahr|antwort|das|stimmt|vero"
+    r"|corretto|risposta|giusto|ça|cela|c['’]est|eso|esto|isso|questo|ciò|dat|waar|antwoord|to|prawda|det|svaret)\b"
+    r"|это|верно|правда|ответ"
+)
 
 
 def may_contrast(text: str, start: int, end: int) -> bool:
@@ -59,22 +71,6 @@ def contrast(text: str, sentence: Span) -> tuple[Span, int] | None:
     if _OF_IT.search(text, found.end(), sentence[1]):
         return None
     return found.span("denied"), found.end()
-
-
-_DENYING = frozenset(
-    "no not neither nor none never n't kein keine keinen weder nicht ne pas ni non aucun aucune no sin ninguna não nem"
-    " nenhuma né nessuna nessun niet geen noch inte nie ani не ни нет isn't aren't doesn't don't cannot can't without"
-    " ohne sans sem senza".split()
-)
-_WORD = lazy_pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-# Words that judge, report or suppose, so that the clause is about the text after the colon.
-_JUDGES = Gated(
-    r"\b(?:true|so|right|correct\w*|case|wrong|false|answers?|results?|solutions?|claim\w*|think\w*|say|said|thought"
-    r"|first|guess\w*|believe\w*|known?|if|would|could|might|maybe|sure|clear|certain|this|that|it|or|like|verdad"
-    r"|ciert[oa]|correct[oa]|respuesta|certo|verdade|resposta|vrai|réponse|exact|richtig|wahr|antwort|das|stimmt|vero"
-    r"|corretto|risposta|giusto|ça|cela|c['’]est|eso|esto|isso|questo|ciò|dat|waar|antwoord|to|prawda|det|svaret)\b"
-    r"|это|верно|правда|ответ"
-)
 
 
 def explains(lead: str) -> bool:

@@ -35,11 +35,7 @@ _NOT_ELSE = any_of(
 )  # fmt: skip
 _NOT_EN_RE = any_case(_NOT_EN)
 _NOT_ELSE_RE = any_case(_NOT_ELSE)
-
-
 _NO_VALUE = any_case(r"(?:not|never|isn['’]t|wasn['’]t|aren['’]t|cannot|can['’]t|won['’]t|nor|neither)\b|" + _NOT_ELSE)
-
-
 _NO_DENIAL = any_case(
     r"\b(?:(?:no|without|beyond)(?: any| a)? doubt|(?:not|isn['’]t) (?:hard|difficult)(?: to \w+)?)\b"
 )
@@ -252,8 +248,6 @@ _DENIED_AFTER = any_case(
     )
 )  # fmt: skip
 _ASKED_AFTER = lazy_pattern(r"[^.!?。！\n؟？]{0,80}(?:[?？؟]|吗|嗎|ですか|でしょうか|인가요|입니까|일까)")
-
-
 _CALLED_FALSE = any_case(
     r"(?:です|だ|である|입니다|이다|है|हैं|ist|sei)?[\s,.;:—–()*।،。、，；!-]*+"
     + any_of(

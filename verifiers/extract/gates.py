@@ -20,6 +20,12 @@ _LONGEST_PREFIX = 4
 _LETTERS = re.compile(r"[^\W\d_]+")
 _FOLDED = re.compile("[\u0130\u0131\u017f\u212a\u212b\u1e9e\u03c2\u00b5]")  # `lower` does not fold these
 _UNSPACED = "\u2e80"  # scripts from here on have no spaces between words
+_SHORT = 1500  # characters of a text that is looked up as a whole
+_LEAST_WORTH = 2
+_FREQUENT = frozenset(
+    "the of a to in is are and we it that this i or be by as no not at on you so but der die la le el".split()
+)
+_COMMON = frozenset(" \t\n.,:;'’-()*_$\\\"")  # characters of most texts
 
 
 class _Need(NamedTuple):
@@ -36,12 +42,6 @@ class _Need(NamedTuple):
 
 
 _Needs = frozenset[_Need]
-_SHORT = 1500  # characters of a text that is looked up as a whole
-_LEAST_WORTH = 2
-_FREQUENT = frozenset(
-    "the of a to in is are and we it that this i or be by as no not at on you so but der die la le el".split()
-)
-_COMMON = frozenset(" \t\n.,:;'’-()*_$\\\"")  # characters of most texts
 
 
 class _Features(NamedTuple):

@@ -78,8 +78,6 @@ _HEDGE = any_case(
         r"|至|到|から|부터|إلى|से)[\s},]*[({\\$]*\s*-?\d",
     )
 )  # fmt: skip
-
-
 # For each ASCII alternative above, one word that every match contains.
 _HEDGING = frozenset(
     "maybe perhaps possibly wait hmm so sure unsure guess nope actually mean think believe mehr plus certain"

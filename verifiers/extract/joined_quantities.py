@@ -42,8 +42,6 @@ _PART_OF_HOUR = any_case(
 )
 _ENDS_SUM = lazy_pattern(r"[\s*]*(?:[.,;:!?)\n]|$)")  # after "four dollars fifty"
 _TIME_JOINT = any_case(r"\.?,?\s?(?:(?:and|und|et|y|e|en|och|i|и|ve|và|dan|और)\s)?\s?")
-
-
 _NEAR = 20  # characters between two numbers that may be joined
 
 

@@ -109,6 +109,17 @@ _APPROXIMATE = any_case(
     r"|quase|quasi|circa)\b|почти|около|примерно"
     r"|大约|約|约|几乎|거의|약 "
 )
+_LATEX_FRACTION = lazy_pattern(r"\\[dt]?frac\{(\d{1,9})\}\{(\d{1,9})\}")
+_DELIMITERS = lazy_pattern(r"\\[()\[\]]|\$")
+_MULTIPLIES = lazy_pattern(r"\\(?:cdot|times)\s?")
+_CALCULATION = lazy_pattern(r"\d{1,9}(?:\.\d{1,6})?(?:\s?[-+−–·*×/÷]\s?\d{1,9}(?:\.\d{1,6})?){0,8}")
+_MINE = lazy_pattern(r"\b(?:I|my)\b")
+_DOING = any_case(r"\W*+(?!(?:the|this|that)\b)\w+ing\b")
+# "I'm happy to give you 3 similar problems."
+_OFFERS = any_case(
+    r"\W*+(?:i(?:['’]m| am| would be|['’]d be) (?:always )?happy to (?:give|show|go|explain|walk|help|offer|make)"
+    r"|let me know if|feel free)\b"
+)
 
 
 def closing(text: str, start: int, end: int, prompt: str) -> tuple[int, list[Span], Asked, str]:
@@ -205,12 +216,6 @@ def _holds_throughout(part: str) -> bool:
     return totals[0] is not None and len(set(totals)) == 1
 
 
-_LATEX_FRACTION = lazy_pattern(r"\\[dt]?frac\{(\d{1,9})\}\{(\d{1,9})\}")
-_DELIMITERS = lazy_pattern(r"\\[()\[\]]|\$")
-_MULTIPLIES = lazy_pattern(r"\\(?:cdot|times)\s?")
-_CALCULATION = lazy_pattern(r"\d{1,9}(?:\.\d{1,6})?(?:\s?[-+−–·*×/÷]\s?\d{1,9}(?:\.\d{1,6})?){0,8}")
-
-
 def _is_reason(part: str, language: str) -> bool:
     """Returns whether a sentence only gives a reason for the text before it, without a conclusion or an objection."""
     if len(part) > 200 or not _GIVES_REASON.match(part):
@@ -281,12 +286,6 @@ def _is_beside(text: str, sentences: list[Span], language: str, wanted: Asked) -
     )
 
 
-_MINE = lazy_pattern(r"\b(?:I|my)\b")
-
-
-_DOING = any_case(r"\W*+(?!(?:the|this|that)\b)\w+ing\b")
-
-
 def _is_courtesy(part: str, language: str) -> bool:
     return (
         len(part) < 160
@@ -295,13 +294,6 @@ def _is_courtesy(part: str, language: str) -> bool:
         and (_OFFERS.match(part) is not None or not any(char.isdigit() for char in part))
         and not objection(_OFFERS.sub("", part).replace(" or ", " "), language)
     )
-
-
-# "I'm happy to give you 3 similar problems."
-_OFFERS = any_case(
-    r"\W*+(?:i(?:['’]m| am| would be|['’]d be) (?:always )?happy to (?:give|show|go|explain|walk|help|offer|make)"
-    r"|let me know if|feel free)\b"
-)
 
 
 def _is_check(part: str, language: str) -> bool:

@@ -32,8 +32,6 @@ _CONCEDED = any_case(rf"(?:^|(?<=[.!?]\s)|(?<=\n)){CONCEDING}[^,.;!?\n]{{1,120}}
 _SENTENCE_IN_BOX = lazy_pattern(
     r"\\boxed\s*\{\s*\\(?:text|mbox|textrm|textbf|mathrm)\s*\{([^{}]{5,200})\}\s*\}(?=[\s$.\\)\]]*\Z)"
 )
-
-
 _TAIL = 20_000  # characters that are read
 _LONGEST_BOX = 300  # characters
 _FEWEST = 3  # words of a sentence

@@ -47,8 +47,6 @@ _LONGEST_LEAD = 4  # characters of Markdown before the first sentence
 _MOST_WORDS = 3
 _MOST_LISTED = 10  # a smaller number and a full stop may number an item
 _LISTS = lazy_pattern(r"\d{1,9}\.")
-
-
 _APART = lazy_pattern(  # "Friday, because ...", "36 — ten percent is ...", "twelve of them: four around ..."
     r"(?<=[\w)%*])(?:\s?[:：](?!\d)|\s?—|\s[–-](?=\s\D)|[;；]|(?<=\s[A-J])\.(?=\s)"
     r"|,?\s(?:because|since|weil|parce que|porque|ya que|perché|poiché|omdat|eftersom|ponieważ|так как"
@@ -56,6 +54,10 @@ _APART = lazy_pattern(  # "Friday, because ...", "36 — ten percent is ...", "t
     r"|,(?=\s(?:as(?! the)|denn|da|car|puisque|pues|pois|want|bo|ведь|with|avec|mit|con|com|met|med)\s))"
 )
 _LONGEST_HEAD = 60  # characters of an answer before its explanation
+_THEREFORE = any_case(
+    r"\b(?:therefore|thus|hence|consequently|folglich|somit|demnach|donc|par conséquent|por (?:lo )?tanto|portanto"
+    r"|quindi|pertanto|więc|zatem)\b|(?<!\w)(?:следовательно|поэтому)(?!\w)|所以|因此|したがって|따라서"
+)
 
 
 def stated_first(text: str, start: int, end: int, prompt: str) -> tuple[Extraction, str] | None:
@@ -125,12 +127,6 @@ def _value_alone(text: str, sentences: list[Span], end: int, language: str, prom
     concluded += [match.end() for match in _EQUALS.finditer(text, begin, end)]
     later = [item for item in quantities(text, max(concluded, default=end), end, language) if not item.article]
     return None if later and later[0].key not in known else first[0]  # "12. Each box holds 4, so there are 48 eggs."
-
-
-_THEREFORE = any_case(
-    r"\b(?:therefore|thus|hence|consequently|folglich|somit|demnach|donc|par conséquent|por (?:lo )?tanto|portanto"
-    r"|quindi|pertanto|więc|zatem)\b|(?<!\w)(?:следовательно|поэтому)(?!\w)|所以|因此|したがって|따라서"
-)
 
 
 def answered_first(text: str, sentences: list[Span], language: str, wanted: Asked, asked: Sequence[Quantity]) -> bool:

@@ -20,25 +20,6 @@ _NUMBER = r"\(?[-−]?[$€£¥]?\d[\d.,]*\)?"
 _AN_OPERAND = lazy_pattern(rf"{_NAMED}(?:{_SIGN}{_NUMBER}{_NAMED})+\s?=")
 _THE_LAST = lazy_pattern(rf"\)?{_NAMED}\s?=")
 _BEFORE_IT = lazy_pattern(rf"\d{_NAMED}{_SIGN}\(?[-−]?[$€£¥]?$")
-
-
-def result_of(text: str, extraction: Extraction) -> Extraction:
-    """Returns the extraction, or the result's if its value is an operand of a calculation in the same sentence."""
-    if extraction.span is None:
-        return extraction
-    start, stop = extraction.span
-    if text.find("=", stop, stop + _LOOK) < 0:
-        return extraction
-    end = next((match.start() for match in sentence_ends(text).finditer(text, stop, stop + _LOOK)), stop + _LOOK)
-    calculated = _AN_OPERAND.match(text, stop, end)
-    if calculated is None and _BEFORE_IT.search(text, max(0, start - _LOOK), start):
-        calculated = _THE_LAST.match(text, stop, end)
-    if calculated is None:
-        return extraction
-    span = _only_value(text, text.rfind("=", start, end) + 1, end)
-    return Extraction(span, "statement" if span else "unsure")
-
-
 # "1.5m + 4", "2x/(x² + 1)", "f(n) = 3n": terms without spaces inside them, and operators and relations between these.
 _FUNCTION = r"(?:sin|cos|tan|ln|log|exp|sqrt)(?![A-Za-z])\s?"
 _TERM = rf"(?:{_FUNCTION}|(?<![A-Za-z])[A-Za-z](?![A-Za-z])['’′]{{0,2}}|\d{{1,9}}(?:\.\d{{1,9}})?(?!\d)|[()²³⁴⁵ⁿ^√π])"
@@ -78,6 +59,23 @@ _GIVES = any_case(
     r"|daje|blir)\s+$"
     r"|(?:равно|получаем|получится|это|—|–|=|是|为|得到|は|が|sonuç)\s*$"
 )
+
+
+def result_of(text: str, extraction: Extraction) -> Extraction:
+    """Returns the extraction, or the result's if its value is an operand of a calculation in the same sentence."""
+    if extraction.span is None:
+        return extraction
+    start, stop = extraction.span
+    if text.find("=", stop, stop + _LOOK) < 0:
+        return extraction
+    end = next((match.start() for match in sentence_ends(text).finditer(text, stop, stop + _LOOK)), stop + _LOOK)
+    calculated = _AN_OPERAND.match(text, stop, end)
+    if calculated is None and _BEFORE_IT.search(text, max(0, start - _LOOK), start):
+        calculated = _THE_LAST.match(text, stop, end)
+    if calculated is None:
+        return extraction
+    span = _only_value(text, text.rfind("=", start, end) + 1, end)
+    return Extraction(span, "statement" if span else "unsure")
 
 
 def whole_expression(text: str, extraction: Extraction, prompt: str) -> Extraction:

@@ -48,19 +48,6 @@ _GROUPS = (
         r"black|schwarze?[rnms]?|noire?s?|negr[oa]s?|pret[oa]s?|ner[aeio]|ч[её]рн\w*|黑\w?|黒\w?",
     ),
 )
-
-
-def _pattern(members: tuple[str, ...]) -> re.Pattern[str]:
-    """Returns a pattern with a group for each member; words of scripts without spaces may stand inside others."""
-    parts = []
-    for number, words in enumerate(members):
-        spaced = "|".join(word for word in words.split("|") if word[0] < "\u3000")
-        unspaced = "|".join(word for word in words.split("|") if word[0] > "\u3000")
-        parts.append(rf"(?P<m{number}>(?<![^\W\d_])(?:{spaced})(?![^\W\d_])|{unspaced})")
-    return any_case("|".join(parts))
-
-
-_MEMBERS = [_pattern(members) for members in _GROUPS]
 # "The one right before it is 19": a neighbour of the value that the sentence before gives.
 NEIGHBOUR = any_case(
     r"\W*+(?:and )?(?:(?:the|its) (?:(?:one|number|term|value|day|page|prime|square|multiple)s? )?(?:(?:right"
@@ -75,6 +62,19 @@ _PRONOUN = any_case(
     r"\b(?:he|she|they|we|it|you|i|il|elle|ils|elles|on|él|ella|ellos|ele|ela|eles|lui|lei|loro|hij|zij|ze|hon|han|de|o|ona)\b"
     r"|(?<!\w)(?:он|она|они)(?!\w)"
 )
+
+
+def _pattern(members: tuple[str, ...]) -> re.Pattern[str]:
+    """Returns a pattern with a group for each member; words of scripts without spaces may stand inside others."""
+    parts = []
+    for number, words in enumerate(members):
+        spaced = "|".join(word for word in words.split("|") if word[0] < "\u3000")
+        unspaced = "|".join(word for word in words.split("|") if word[0] > "\u3000")
+        parts.append(rf"(?P<m{number}>(?<![^\W\d_])(?:{spaced})(?![^\W\d_])|{unspaced})")
+    return any_case("|".join(parts))
+
+
+_MEMBERS = [_pattern(members) for members in _GROUPS]
 
 
 def of_another_subject(part: str, asked: str, prompt: str, language: str) -> bool:

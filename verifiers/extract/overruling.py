@@ -54,6 +54,11 @@ _JOINT = any_case(
 _OPEN = (":", "：", "?", "？", "؟", "(")  # last characters of a text that the next sentence belongs to
 _QUOTES = (("“", "”"), ("«", "»"), ("「", "」"))
 FORMS = ("\\boxed", "\\fbox", "####", "nswer>")  # an answer in one of these states itself
+_AT_FIRST = any_case(
+    r"(?<![^\W\d_])(?:first|erstes|zuerst|premier|première|primer[oa]?|primeir[oa]|prim[oa]|eerste|första|pierwsz[ya]"
+    r"|первый|сначала|ilk|perta?ma)(?![^\W\d_])|最初|一开始|처음|أول"
+)  # "my first answer was"
+_NUMBER = lazy_pattern(r"(?:\b[A-Za-z]\s?=\s?)?((?:(?<![\d)] )(?<![\d)])[-−]\s?)?\d+(?:[.,/:]\d+)*)")
 
 
 def final_claims(text: str, start: int, prompt: str, refused: str) -> Iterator[int]:
@@ -138,10 +143,3 @@ def _contradicted(text: str, low: int, position: int, value: str) -> bool:
         if not (same or first or CORRECTION.search(text, start, position)):
             return True
     return False
-
-
-_AT_FIRST = any_case(
-    r"(?<![^\W\d_])(?:first|erstes|zuerst|premier|première|primer[oa]?|primeir[oa]|prim[oa]|eerste|första|pierwsz[ya]"
-    r"|первый|сначала|ilk|perta?ma)(?![^\W\d_])|最初|一开始|처음|أول"
-)  # "my first answer was"
-_NUMBER = lazy_pattern(r"(?:\b[A-Za-z]\s?=\s?)?((?:(?<![\d)] )(?<![\d)])[-−]\s?)?\d+(?:[.,/:]\d+)*)")

@@ -25,6 +25,8 @@ _LONGEST_ASIDE = 110
 _LONGEST_CHECK = 500
 _TAIL = 40  # characters
 _NEAR = 120  # characters before a remark that contain the answer
+_FRACTION = lazy_pattern(r"(?:\\[dt]?frac\{)?(\d{1,15})(?:\s?/\s?|\}\{)(\d{1,15})\}?")
+_PI = lazy_pattern(r"(\d{0,9})(?:\\pi|π)")
 
 
 @functools.lru_cache(maxsize=4)  # a refused text is read again
@@ -126,10 +128,6 @@ def is_rounded(match: re.Match[str]) -> bool:
     else:
         return True
     return abs(exact - float(number)) < 1.01 * 10.0 ** -len(number.partition(".")[2])
-
-
-_FRACTION = lazy_pattern(r"(?:\\[dt]?frac\{)?(\d{1,15})(?:\s?/\s?|\}\{)(\d{1,15})\}?")
-_PI = lazy_pattern(r"(\d{0,9})(?:\\pi|π)")
 
 
 def _names_value_before(text: str, begin: int, end: int) -> bool:

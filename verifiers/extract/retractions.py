@@ -200,6 +200,30 @@ _RESTATES = any_case(
     r"\b(?:approximately|approx|about|around|roughly|nearly|equivalently|ungefähr|etwa|circa|ca|environ"
     r"|aproximadamente|cerca|около|примерно)\b|≈|\\approx|约|約"
 )
+MISTAKES = any_case(
+    r"\W*+(?:an? |the |ein(?:e)? |der |die |(?:some |other )?)?(?:common|typical|frequent|usual|häufige?r?|typische?r?"
+    r"|beliebte?r?)"
+    r" (?:mistakes?|errors?|pitfalls?|slips?|traps?|fehler|patzer|irrtum|falle)\b|\W*(?:(?:une |l['’]|el |la |un |uno "
+    r"|o |um |lo )?(?:erreurs? (?:fréquente|courante|classique)s?|error(?:es)? (?:común|comunes|frecuentes?|típicos?)"
+    r"|erros? comu(?:m|ns)|error[ei] (?:comun[ei]|frequent[ei])))\b"
+)
+_OR = any_case(r"(?:or|oder|ou|o)\b")
+_OTHER_VALUE = lazy_pattern(VALUE)
+_EXEMPT = any_case(
+    r"\brather than\b|\binstead of\b|不要|不是|并非|而非|(?<!\w)не\s|检验|验算|=|≠|\\ne|<|>|[+×*]|\\cdot|\\times"
+    r"|\b(?:not|no|would|problem|page|more|because|since|line|step|source)\b"
+    r"|n['’]t\b"
+    r"|(?<!edit)(?<!update)(?<!correction)(?<!corrected)(?<!answer)(?<!result)(?<!better)(?<!rather)(?<!sorry)(?<!oops)\s*[:：]"
+)  # a calculation, a denial of another value, "Confidence: 90%"
+_LAST = any_case(r"(?:\s*(?:is|are) (?:also )?(?:possible|right|correct|better|it)|でした|です|입니다)?[\s.!?。)*]*$")
+_STATES = any_case(
+    r"(?:\b(?:is|are|was|were|equals?|comes to|makes|ist|sind|beträgt|lautet|est|sont|vaut|es|son|é|è|são|sono|fa"
+    r"|равно|равен|это)|[是为為]|は)\s*[*$]*$"
+)  # the words before a value that ends its sentence
+_CALCULATES = any_case(
+    r"[=≠<>+×*]|\\ne|\\cdot|\\times|\b(?:not|no|problem|page|step|line|source|confidence|remainder|check"
+    r"|verif\w*|nicht|pas|non?|não|не)\b|n['’]t\b|不|ない|ません"
+)
 
 
 def plain_tail(text: str, position: int, end: int) -> bool:
@@ -242,32 +266,6 @@ def _of_mistakes(text: str, position: int, offered: re.Match[str]) -> bool:
     """Returns whether the sentence only names mistakes ("Common mistake: reporting 9 or 324") and offers no value."""
     sentence = re.split(r"[.!?。\n]", text[max(position, offered.start() - 120) : offered.start()])[-1]
     return MISTAKES.match(sentence) is not None and _OR.match(offered[0]) is not None
-
-
-MISTAKES = any_case(
-    r"\W*+(?:an? |the |ein(?:e)? |der |die |(?:some |other )?)?(?:common|typical|frequent|usual|häufige?r?|typische?r?"
-    r"|beliebte?r?)"
-    r" (?:mistakes?|errors?|pitfalls?|slips?|traps?|fehler|patzer|irrtum|falle)\b|\W*(?:(?:une |l['’]|el |la |un |uno "
-    r"|o |um |lo )?(?:erreurs? (?:fréquente|courante|classique)s?|error(?:es)? (?:común|comunes|frecuentes?|típicos?)"
-    r"|erros? comu(?:m|ns)|error[ei] (?:comun[ei]|frequent[ei])))\b"
-)
-_OR = any_case(r"(?:or|oder|ou|o)\b")
-_OTHER_VALUE = lazy_pattern(VALUE)
-_EXEMPT = any_case(
-    r"\brather than\b|\binstead of\b|不要|不是|并非|而非|(?<!\w)не\s|检验|验算|=|≠|\\ne|<|>|[+×*]|\\cdot|\\times"
-    r"|\b(?:not|no|would|problem|page|more|because|since|line|step|source)\b"
-    r"|n['’]t\b"
-    r"|(?<!edit)(?<!update)(?<!correction)(?<!corrected)(?<!answer)(?<!result)(?<!better)(?<!rather)(?<!sorry)(?<!oops)\s*[:：]"
-)  # a calculation, a denial of another value, "Confidence: 90%"
-_LAST = any_case(r"(?:\s*(?:is|are) (?:also )?(?:possible|right|correct|better|it)|でした|です|입니다)?[\s.!?。)*]*$")
-_STATES = any_case(
-    r"(?:\b(?:is|are|was|were|equals?|comes to|makes|ist|sind|beträgt|lautet|est|sont|vaut|es|son|é|è|são|sono|fa"
-    r"|равно|равен|это)|[是为為]|は)\s*[*$]*$"
-)  # the words before a value that ends its sentence
-_CALCULATES = any_case(
-    r"[=≠<>+×*]|\\ne|\\cdot|\\times|\b(?:not|no|problem|page|step|line|source|confidence|remainder|check"
-    r"|verif\w*|nicht|pas|non?|não|не)\b|n['’]t\b|不|ない|ません"
-)
 
 
 def offers(text: str, position: int, end: int) -> list[Span]:

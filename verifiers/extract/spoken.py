@@ -65,6 +65,10 @@ _TELLS_IN_ENGLISH = Gated(
 _TELLS = Gated(
     r"\b(?:vor|nach|halb|over|voor|half|över|halv|menos|media|cuarto|meno|mezz|quarto|meia|heures?|las?|às?|l[e'’])\b"
 )
+_LATE = tuple(
+    "afternoon evening night middags avonds nachmittags abends tarde noche noite pomeriggio sera soir"
+    " après-midi".split()
+)
 
 
 def spoken_times(text: str, start: int, end: int, language: str) -> list[tuple[Span, str, str]]:
@@ -110,12 +114,6 @@ def half_of_day(text: str, position: int) -> tuple[int, str]:
     """Returns where "in the evening" after the time that ends at `position` ends, and " pm"; or `position` and ""."""
     found = _DAY.match(text, position)
     return (found.end(), f" {_half_of(found[0].lower().strip())}") if found and found[0] else (position, "")
-
-
-_LATE = tuple(
-    "afternoon evening night middags avonds nachmittags abends tarde noche noite pomeriggio sera soir"
-    " après-midi".split()
-)
 
 
 def _minutes(words: str, language: str) -> int | None:

@@ -166,6 +166,11 @@ _TRUTH = any_case(
     r"\W*+(?:so|therefore|thus|hence|also|daher|donc|así que|por tanto|portanto|quindi|dunque|значит),? "
     r"(yes|no|ja|nein|oui|non|sí|sim|não|sì|да|нет)(?=[,.!])"
 )
+_VOIDS = any_case(
+    r"\b(?:nothing|none|gone|half|double\w*|twice|fewer|less|more|minus|times|too (?:many|few)|should have|start over"
+    r"|flawed|misprinted|mixed up|single|taken away|added|doubl\w+|halv\w+|nichts|keine[rs]?|rien|aucun\w*|nada"
+    r"|ningun\w*|niente)\b"
+)
 
 
 def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = False) -> Extraction | None:
@@ -538,13 +543,6 @@ def with_unit(text: str, end: int, extraction: Extraction) -> Extraction:
     found = quantities(text, extraction.span[0], min(end, extraction.span[1] + _LONGEST_UNIT), "")
     whole = found and found[0].span[0] == extraction.span[0] and found[0].span[1] >= extraction.span[1]
     return replace(extraction, said=found[0].said) if whole else extraction
-
-
-_VOIDS = any_case(
-    r"\b(?:nothing|none|gone|half|double\w*|twice|fewer|less|more|minus|times|too (?:many|few)|should have|start over"
-    r"|flawed|misprinted|mixed up|single|taken away|added|doubl\w+|halv\w+|nichts|keine[rs]?|rien|aucun\w*|nada"
-    r"|ningun\w*|niente)\b"
-)
 
 
 def voided_after(text: str, start: int, end: int, span: Span | None, prompt: str) -> bool:

@@ -37,8 +37,6 @@ _DOUBTED = any_case(
     r"|peut-être|dice|quizás|talvez|diz|se|forse|если|или|может|говорит|кажется|wrong|falsch ist)(?![^\W\d_])"
     r"|如果|或|可能|说|もし|かも|만약"
 )
-
-
 _HAVE_TO = any_case(r"\b(?:would (?:\w+ )?(?:have to|need|be)|you|we)\b|(?<!\w)не мо[гж]\w+")
 # A yes or no that opens a text: "No, 221 isn't prime."
 _OPENS = any_case(rf"[\s\"“«'*_¡]*(?P<truth>{'|'.join(map(re.escape, _WORDS))})[\"”»'*_]*\s*(?:[.,;:!。，、،—–]|$)")
@@ -59,8 +57,6 @@ _NEGATES = any_case(
     r"|bukan|ليس|ليست|لا|नहीं)(?![^\W\d_])"
     r"|n['’]t\b|[不没]|ない|ません|않|아니|아닙"
 )
-
-
 # Asks for yes or no, in languages with spaces between words.
 _ASKS = any_case(
     r"\W*+(?:(?:and|so|then|but|now|und|et|y|e)\s)?(?:is|are|was|were|can|could|does|do|did|has|have|will|would|must"

@@ -96,6 +96,30 @@ _TOO_LITTLE = any_case(
 )
 OPTION_LABEL = lazy_pattern(r"(?:^|\s|(?<![A-Za-z])[(\[])[A-J][).\]:]\s*\S")  # but not P(A)
 _EQUALS = lazy_pattern(r"\s*=\s*\S")
+_LONGEST_LINE = 160
+_LEADS_TO_LINE = any_case(
+    r"[\s*_>#-]*(?:[^\d=\n:：]{1,60}[:：]|(?:so|thus|hence|therefore|also|daher|somit|donc|ainsi|por tanto|así"
+    r"|luego|portanto|logo|quindi|dunque"
+    r"|dus|alltså|więc|zatem|значит|итак|следовательно|所以|因此|故|よって|したがって|따라서)[,，、]?)?[\s*_]*"
+)
+_ALGEBRA = lazy_pattern(
+    r"(?P<list>[A-Za-z]\s?=\s?[-−]?\d[\d./]*(?:,\s[-−]?\d[\d./]*)+)"
+    r"|(?:(?:sin|cos|tan|ln|log|exp|sqrt)(?![A-Za-z])|(?<![A-Za-z])[A-Za-z](?![A-Za-z])['’′]{0,2}"
+    r"|[\d²³¹⁰⁴-⁹ⁿ√π+−–*·×⋅/^()=.| -])+"
+)
+_IN_A_LETTER = lazy_pattern(r"[A-Za-z][^=]*[-+−–*·×⋅/^²³(]|[-+−–*·×⋅/^√\d][^=]*[A-Za-z]")
+_UNSPACED = lazy_pattern(
+    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f\u0900-\u0dff]"
+)  # Chinese, Japanese, Korean, Thai
+_SAID_EQUAL = any_case(
+    r"[^\W\d_²³][^\W\d_²³' ]*(?: [^\W\d_²³' ]+)*?"
+    r"(?:\s(?:equals|is|ist|est|es|égale?|igual a|uguale a|gleich|vaut|vale|[éè]|рав[ен]\w*|هو|هي|تساوي|يساوي))"
+    r"\s+[$\\(]*[-+]?\d[\d,./]*(?:\s+[A-Za-z°²³]{1,4})?\W*"
+)  # "x equals 42"
+# A second sentence, a formula that follows from another one, or an emphasised value in a sentence.
+_IN_SENTENCES = lazy_pattern(
+    r"[\w$)%][.!?]\s+[^\W\d_]{3}|\$\s?(?:より|から|ゆえに)\s?\$|[^\W\d_]{2}\s+[^\W\d_]{2,20}\s+\*\*"
+)
 
 
 def unannounced(text: str, start: int, end: int) -> Extraction:
@@ -174,20 +198,6 @@ def closing_expression(text: str, start: int, end: int) -> Span | None:
     if any(SETUP.match(part) or UNSURE.search(part) or ANNOUNCING.search(part) for part in led):
         return None
     return begin, end
-
-
-_LONGEST_LINE = 160
-_LEADS_TO_LINE = any_case(
-    r"[\s*_>#-]*(?:[^\d=\n:：]{1,60}[:：]|(?:so|thus|hence|therefore|also|daher|somit|donc|ainsi|por tanto|así"
-    r"|luego|portanto|logo|quindi|dunque"
-    r"|dus|alltså|więc|zatem|значит|итак|следовательно|所以|因此|故|よって|したがって|따라서)[,，、]?)?[\s*_]*"
-)
-_ALGEBRA = lazy_pattern(
-    r"(?P<list>[A-Za-z]\s?=\s?[-−]?\d[\d./]*(?:,\s[-−]?\d[\d./]*)+)"
-    r"|(?:(?:sin|cos|tan|ln|log|exp|sqrt)(?![A-Za-z])|(?<![A-Za-z])[A-Za-z](?![A-Za-z])['’′]{0,2}"
-    r"|[\d²³¹⁰⁴-⁹ⁿ√π+−–*·×⋅/^()=.| -])+"
-)
-_IN_A_LETTER = lazy_pattern(r"[A-Za-z][^=]*[-+−–*·×⋅/^²³(]|[-+−–*·×⋅/^√\d][^=]*[A-Za-z]")
 
 
 def _before_stop(text: str, low: int, end: int) -> int:
@@ -291,24 +301,6 @@ def _displayed(text: str, low: int, end: int) -> Extraction | None:
     if UNSURE.search(sentences[-1]) or NEED.search(sentences[-1]) or starts_negated(sentences[-1][-4:]):
         return Extraction(None, "unsure")
     return Extraction(match.span(), "maths")
-
-
-_UNSPACED = lazy_pattern(
-    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f\u0900-\u0dff]"
-)  # Chinese, Japanese, Korean, Thai
-
-
-_SAID_EQUAL = any_case(
-    r"[^\W\d_²³][^\W\d_²³' ]*(?: [^\W\d_²³' ]+)*?"
-    r"(?:\s(?:equals|is|ist|est|es|égale?|igual a|uguale a|gleich|vaut|vale|[éè]|рав[ен]\w*|هو|هي|تساوي|يساوي))"
-    r"\s+[$\\(]*[-+]?\d[\d,./]*(?:\s+[A-Za-z°²³]{1,4})?\W*"
-)  # "x equals 42"
-
-
-# A second sentence, a formula that follows from another one, or an emphasised value in a sentence.
-_IN_SENTENCES = lazy_pattern(
-    r"[\w$)%][.!?]\s+[^\W\d_]{3}|\$\s?(?:より|から|ゆえに)\s?\$|[^\W\d_]{2}\s+[^\W\d_]{2,20}\s+\*\*"
-)
 
 
 def _no_prose(text: str) -> bool:

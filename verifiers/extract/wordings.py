@@ -67,8 +67,6 @@ _NO = (
 )
 TRUTHS: dict[str, str] = {**dict.fromkeys(_YES.split(), "yes"), **dict.fromkeys(_NO.split(), "no")}
 _NO_SOLUTION = lazy_pattern(NO_SOLUTION)
-
-
 # "Every real number is a solution."
 _ALL_REALS = any_case(
     r"\W*+(?:(?:so|hence|thus|therefore|any|that) )?(?:every|any|each|all) real (?:numbers?|values? of x|x)"
@@ -78,6 +76,7 @@ _ALL_REALS = any_case(
     r"|ogni numero reale è soluzione|vyhovuje každé reálné číslo)\b|(?:(?!\b(?:nem|not|nicht|pas|no|non|ne|не"
     r"|nie)\b)[^.])*(?:любое|каждое) действительное число"
 )
+_PLAIN = str.maketrans("äöüáàâãéèêíìóòôõúùçñ", "aouaaaaeeeiioooouucn", "'’*")
 
 
 def all_reals(text: str) -> bool:
@@ -93,6 +92,3 @@ def says_no_solution(text: str) -> bool:
 
 def _folded(text: str) -> str:
     return " ".join(text.casefold().translate(_PLAIN).split()).strip(" .。_!$")
-
-
-_PLAIN = str.maketrans("äöüáàâãéèêíìóòôõúùçñ", "aouaaaaeeeiioooouucn", "'’*")

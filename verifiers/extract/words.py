@@ -13,8 +13,6 @@ VALUE = (
     r"(?:\$\$?[^$\n]{1,200}\$\$?|\\\([^\n]{1,200}?\\\)|\\(?:d|t)?frac\s*\{[^{}\n]{1,40}\}\{[^{}\n]{1,40}\}"
     r"|[-+−]?\s?[$€£]?(?<!\d)(?<!\d,)\d[\d,]{0,200}(?:\.\d{1,200})?(?:\s*/\s*\d+)?%?(?![A-Za-z0-9_]))"
 )
-
-
 _TO_WORDS = bytes(
     byte | 32 if chr(byte).isalpha() and byte < 128 else 32 for byte in range(256)
 )  # A-Z to a-z, else " "

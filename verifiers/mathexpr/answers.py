@@ -11,6 +11,8 @@ from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.nodes import Node, has_op, symbols, walk
 from verifiers.units.reading import Unit
 
+_MOST_BITS = 10_000  # Python converts no integer of more than 4,300 digits to text
+
 
 class Piece(NamedTuple):
     """An interval of the real line; a single point is [a, a]."""
@@ -100,9 +102,6 @@ def as_decimal(node: Node) -> tuple[Fraction, Fraction] | None:
             scale = scale * value if node.op == "mul" else scale / value
         return None if inner is None else (inner[0] * scale, inner[1] * scale)
     return None
-
-
-_MOST_BITS = 10_000  # Python converts no integer of more than 4,300 digits to text
 
 
 def _power_of_ten(value: Fraction) -> bool:

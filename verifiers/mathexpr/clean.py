@@ -79,10 +79,35 @@ _CHOSEN = lazy_pattern(
 )  # {}_{10}C_3
 _STRAY_POINT = lazy_pattern(r"(?<=[}\w)])\.(?=\s*[\])])")
 _ENDINGS = " \t\r\n.,;:。"
-
-
 # A number with an eastern unit or noun within \\text: \\text{72人}. The unit is then put into \\text by itself.
 _ALL_TEXT = lazy_pattern(r"^\s*\\text\s*\{\s*([-+]?\d[^{}\\]*[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])\s*\}\s*$")
+_TIMES_TEN = lazy_pattern(  # "6.4\\mathrm{e}{-5}"
+    r"(?<=\d)\s?\\(?:mathrm|text|operatorname)\{\s?[eE]\s?\}\s?\{?([-+]?\d{1,3})\}?"
+)
+_ALL_INTEGERS = lazy_pattern(  # "n = 0, ±1, ±2, ..."
+    r",?(?:\s|\\q?quad(?![A-Za-z])|\\[,;: ]|\\text\{\s?(?:where|for|with)\s?\}|\()*+([A-Za-z])\s*=\s*0"
+    r"(?:\s*,\s*(?:\\pm|±)\s*[1-4]){2,4}\s*,?\s*(?:\\[lc]?dots(?![A-Za-z])|\.{3})\s*\)?"
+)
+_IN = lazy_pattern(r"^([a-z]) in (?=[\[({])")  # "x in [2, 5)"
+_OUT_OF = lazy_pattern(r"^(\d{1,9}) out of (?:every )?(\d{1,9})$")
+_FACTORIAL_EQUALS = lazy_pattern(r"(?<=[\w)}])!=")  # "5!=120"
+_OR_WORDS = frozenset("o ou oder oppure или lub of".split())
+_AND_IN_TEXT = lazy_pattern(  # "x=2\\ \\text{y}\\ x=3"
+    r"\\text\s*\{\s*(y|et|und|oder|ou|o|oppure|и|или|lub|of)\s*\}(?=(?:\s|\\[ ,;]|~)*[A-Za-z]\s*=)"
+)
+_RAISED_FRACTION = lazy_pattern(r"\{\s?\}\^\{?(\d{1,4})\}?\s?(?:\\!)?/(?:\\!)?_\{?(\d{1,4})\}?")  # "{}^{3}\\!/_{4}"
+_UPRIGHT_C = lazy_pattern(r"\\mathrm\s?\{C\}(?=_)")
+_ARC_MINUTES = lazy_pattern(r"(\d{1,3})(?:\^\{?\\circ\}?|°)\s?(\d{1,2})\s?(?:'|\\prime|′)(?!')")
+# "1,00,000"; "1,10,100" is a list
+_INDIAN = lazy_pattern(r"(?<![\d,.])(?=[\d,]*,0)\d{1,2}(?:,\d{2}){1,3},\d{3}(?![\d,])")
+_DIVISORS = lazy_pattern(  # "\\text{mcd}(48, 60)"
+    r"(?<![^\W\d_])(?:\\(?:text|mathrm|operatorname)\s*\{\s*)?(?:(?P<gcd>mcd|MCD|mdc|MDC|ggT|pgcd|PGCD|НОД|NWD|GCD|HCF|hcf)"
+    r"|mcm|MCM|mmc|MMC|kgV|ppcm|PPCM|НОК|NWW|LCM)\}?\s*(?=(?:\\left\s*)?\()"
+)
+_MONEY_IN_TEXT = lazy_pattern(r"\\text\s*\{\s?(?:US|CA|AU|NZ|HK|NT|R)?\\?\$\s?\}(?=[\s~]*\d)")  # "\\text{R\\$ }6"
+_COUNTRY = lazy_pattern(  # "US$", "\\text{US}\\$"
+    r"(?<![A-Za-z\\])(?:(?:US|CA|AU|NZ|HK|NT|R|U\.S\.)\s?|\\text\s*\{(?:US|CA|AU|NZ|HK|NT|A|C|R)\s?\}\s*)(?=\\?\$)"
+)
 
 
 def clean(text: str) -> str:
@@ -147,35 +172,6 @@ def clean(text: str) -> str:
         text = decimal[1].replace(" ", "") + decimal[2] if decimal else text
         text = _SPACED_NUMBER.sub(lambda match: match[0].replace(" ", ""), text)
     return from_python(text)
-
-
-_TIMES_TEN = lazy_pattern(  # "6.4\\mathrm{e}{-5}"
-    r"(?<=\d)\s?\\(?:mathrm|text|operatorname)\{\s?[eE]\s?\}\s?\{?([-+]?\d{1,3})\}?"
-)
-_ALL_INTEGERS = lazy_pattern(  # "n = 0, ±1, ±2, ..."
-    r",?(?:\s|\\q?quad(?![A-Za-z])|\\[,;: ]|\\text\{\s?(?:where|for|with)\s?\}|\()*+([A-Za-z])\s*=\s*0"
-    r"(?:\s*,\s*(?:\\pm|±)\s*[1-4]){2,4}\s*,?\s*(?:\\[lc]?dots(?![A-Za-z])|\.{3})\s*\)?"
-)
-_IN = lazy_pattern(r"^([a-z]) in (?=[\[({])")  # "x in [2, 5)"
-_OUT_OF = lazy_pattern(r"^(\d{1,9}) out of (?:every )?(\d{1,9})$")
-_FACTORIAL_EQUALS = lazy_pattern(r"(?<=[\w)}])!=")  # "5!=120"
-_OR_WORDS = frozenset("o ou oder oppure или lub of".split())
-_AND_IN_TEXT = lazy_pattern(  # "x=2\\ \\text{y}\\ x=3"
-    r"\\text\s*\{\s*(y|et|und|oder|ou|o|oppure|и|или|lub|of)\s*\}(?=(?:\s|\\[ ,;]|~)*[A-Za-z]\s*=)"
-)
-_RAISED_FRACTION = lazy_pattern(r"\{\s?\}\^\{?(\d{1,4})\}?\s?(?:\\!)?/(?:\\!)?_\{?(\d{1,4})\}?")  # "{}^{3}\\!/_{4}"
-_UPRIGHT_C = lazy_pattern(r"\\mathrm\s?\{C\}(?=_)")
-_ARC_MINUTES = lazy_pattern(r"(\d{1,3})(?:\^\{?\\circ\}?|°)\s?(\d{1,2})\s?(?:'|\\prime|′)(?!')")
-# "1,00,000"; "1,10,100" is a list
-_INDIAN = lazy_pattern(r"(?<![\d,.])(?=[\d,]*,0)\d{1,2}(?:,\d{2}){1,3},\d{3}(?![\d,])")
-_DIVISORS = lazy_pattern(  # "\\text{mcd}(48, 60)"
-    r"(?<![^\W\d_])(?:\\(?:text|mathrm|operatorname)\s*\{\s*)?(?:(?P<gcd>mcd|MCD|mdc|MDC|ggT|pgcd|PGCD|НОД|NWD|GCD|HCF|hcf)"
-    r"|mcm|MCM|mmc|MMC|kgV|ppcm|PPCM|НОК|NWW|LCM)\}?\s*(?=(?:\\left\s*)?\()"
-)
-_MONEY_IN_TEXT = lazy_pattern(r"\\text\s*\{\s?(?:US|CA|AU|NZ|HK|NT|R)?\\?\$\s?\}(?=[\s~]*\d)")  # "\\text{R\\$ }6"
-_COUNTRY = lazy_pattern(  # "US$", "\\text{US}\\$"
-    r"(?<![A-Za-z\\])(?:(?:US|CA|AU|NZ|HK|NT|R|U\.S\.)\s?|\\text\s*\{(?:US|CA|AU|NZ|HK|NT|A|C|R)\s?\}\s*)(?=\\?\$)"
-)
 
 
 def _dollars(text: str) -> str:

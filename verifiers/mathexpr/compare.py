@@ -52,6 +52,26 @@ from verifiers.units.reading import AMBIGUOUS, CELSIUS, DEGREE, FAHRENHEIT, KELV
 from verifiers.units.words import PERCENT
 
 _PERCENT = any_case(rf"%|{PERCENT}|percentage|porcentaje|porcentagem|percentuale|yüzde|百分|نسبة")
+_ORIGINS = (number(2), number(Fraction(1, 3)))
+_CONSTANT = lazy_pattern(r"[A-HK]|[CcAaBbKk]_\{?\d\}?|c_?\d")
+_GENERAL = any_case(
+    r"general solution|allgemeine\w* lösung|solution générale|soluci[oó]n general|solução geral|soluzione generale"
+    r"|общее решение|通解|一般解|일반해|rozwiązanie ogólne|general(?:ly)? solve"
+)
+_HOURS = Unit((("time", 1),), Fraction(3600))
+_ABOVE_ABSOLUTE_ZERO = {
+    CELSIUS.dimension: (Fraction(1), Fraction("273.15")),
+    FAHRENHEIT.dimension: (Fraction(5, 9), Fraction("459.67") * Fraction(5, 9)),
+    KELVIN.dimension: (Fraction(1), Fraction(0)),
+}  # kelvins per degree, and kelvins at zero degrees
+_DIFFERENCE = any_case(
+    r"differ|chang|ris(?:e|es|ing)\b|rose\b|increas|decreas|drop|fall|fell\b|warm|cool|hott|cold|raise|lower"
+    r"|unterschied|différence|diferencia|diferença|differenza|разниц|温差|差|차이|الفرق"
+)
+_LETTER_M = any_case(
+    r"(?<![\w\s])m(?![^\W_]|/)|\b(?:let|integers?|numbers?|variable|of) m\b"
+)  # the question has a variable m
+_ROUGH = frozenset({"dec", "base"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +118,6 @@ def compared(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
     return "different" if reason == "equal" and clash else reason
 
 
-_ORIGINS = (number(2), number(Fraction(1, 3)))
-
-
 def _integrated(gold: Answer, answer: Answer, budget: Budget) -> bool:
     """Returns whether both are F(x) + C, with the same F up to a constant."""
     assert gold.node is not None
@@ -115,13 +132,6 @@ def _integrated(gold: Answer, answer: Answer, budget: Budget) -> bool:
         return Node("add", (node, Node("neg", (substitute(node, {name: origin}),))))
 
     return any(equal(from_origin(gold.node, at), from_origin(answer.node, at), budget) for at in _ORIGINS)
-
-
-_CONSTANT = lazy_pattern(r"[A-HK]|[CcAaBbKk]_\{?\d\}?|c_?\d")
-_GENERAL = any_case(
-    r"general solution|allgemeine\w* lösung|solution générale|soluci[oó]n general|solução geral|soluzione generale"
-    r"|общее решение|通解|一般解|일반해|rozwiązanie ogólne|general(?:ly)? solve"
-)
 
 
 def _with_constants(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> bool:
@@ -169,8 +179,6 @@ def _by_kind(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
 
 
 # -- scalars
-
-_HOURS = Unit((("time", 1),), Fraction(3600))
 
 
 def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
@@ -278,17 +286,6 @@ def _scalars(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
     return _numbers(g, a, gold.also, policy, budget)
 
 
-_ABOVE_ABSOLUTE_ZERO = {
-    CELSIUS.dimension: (Fraction(1), Fraction("273.15")),
-    FAHRENHEIT.dimension: (Fraction(5, 9), Fraction("459.67") * Fraction(5, 9)),
-    KELVIN.dimension: (Fraction(1), Fraction(0)),
-}  # kelvins per degree, and kelvins at zero degrees
-_DIFFERENCE = any_case(
-    r"differ|chang|ris(?:e|es|ing)\b|rose\b|increas|decreas|drop|fall|fell\b|warm|cool|hott|cold|raise|lower"
-    r"|unterschied|différence|diferencia|diferença|differenza|разниц|温差|差|차이|الفرق"
-)
-
-
 def _temperature(node: Node, given: Unit, wanted: Unit, policy: Policy) -> Node | None:
     """Converts a temperature to another scale; None for other units or if the question is about a difference."""
     here, there = _ABOVE_ABSOLUTE_ZERO.get(given.dimension), _ABOVE_ABSOLUTE_ZERO.get(wanted.dimension)
@@ -345,11 +342,6 @@ def _in_asked_unit(gold: Answer, answer: Answer, policy: Policy) -> Answer:
     unit = next((unit for unit in units if unit.dimension == answer.unit.dimension), units[0])
     kinds = [{name for name, _ in side.dimension} for side in (unit, answer.unit)]
     return changed(gold, unit=unit) if kinds[0] & kinds[1] else gold
-
-
-_LETTER_M = any_case(
-    r"(?<![\w\s])m(?![^\W_]|/)|\b(?:let|integers?|numbers?|variable|of) m\b"
-)  # the question has a variable m
 
 
 def _quantity(answer: Answer, of: str = "") -> Answer:
@@ -503,9 +495,6 @@ def _distinct(items: tuple[Answer, ...], policy: Policy, budget: Budget) -> tupl
         if not any(compared(other, item, policy, budget) == "equal" for other in kept):
             kept.append(item)
     return tuple(kept)
-
-
-_ROUGH = frozenset({"dec", "base"})
 
 
 def _matched(wanted: tuple[Answer, ...], items: tuple[Answer, ...], policy: Policy, budget: Budget) -> str:

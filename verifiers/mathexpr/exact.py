@@ -10,6 +10,12 @@ from fractions import Fraction
 from verifiers.mathexpr.limits import MAX_BITS, MAX_TERMS, spend
 from verifiers.mathexpr.nodes import Node, has_op, number, substitute, symbols
 
+_UNARY: dict[str, Callable[[Fraction], Fraction]] = {
+    "neg": lambda value: -value, "percent": lambda value: value / 100, "abs": abs, "conj": lambda value: value,
+}  # fmt: skip
+_factorial = functools.lru_cache(maxsize=64)(math.factorial)
+_binomial = functools.lru_cache(maxsize=64)(math.comb)
+
 
 def rational(node: Node) -> Fraction | None:
     """Returns the value if it is rational with at most MAX_BITS bits, else None. Raises TooHard."""
@@ -45,11 +51,6 @@ def _value(node: Node) -> Fraction | None:
         case "sum" | "prod":
             return _series(node)
     return None
-
-
-_UNARY: dict[str, Callable[[Fraction], Fraction]] = {
-    "neg": lambda value: -value, "percent": lambda value: value / 100, "abs": abs, "conj": lambda value: value,
-}  # fmt: skip
 
 
 def _bits(value: Fraction) -> int:
@@ -127,10 +128,6 @@ def _integer_root(value: int, degree: int) -> int | None:
 def integer(value: Fraction | None, most: int) -> int | None:
     """Returns the value as an integer if it is one from 0 to `most`, else None."""
     return value.numerator if value is not None and value.denominator == 1 and 0 <= value <= most else None
-
-
-_factorial = functools.lru_cache(maxsize=64)(math.factorial)
-_binomial = functools.lru_cache(maxsize=64)(math.comb)
 
 
 def _function(node: Node) -> Fraction | None:

@@ -89,6 +89,7 @@ _DATED = lazy_pattern(
 _OTHER_DATE = lazy_pattern(
     r"\b(?:not?|wrong|false|old|incorrect|before|after|nicht|kein\w*|falsch\w*|no|pas|non|nie|не)\b"
 )
+_NO_WORDING = ("\\frac", "\\sqrt", "\\left", "\\begin", "\\pi", "\\{")
 
 
 def plain_words(text: str) -> str:
@@ -109,9 +110,6 @@ def text_words(text: str) -> tuple[str, ...]:
 def _is_article(word: str, following: str) -> bool:
     """Returns whether the word is an article; "a" is one only before a word, and otherwise a name."""
     return word in _ARTICLES and (word != "a" or len(following) > 1 or not following)
-
-
-_NO_WORDING = ("\\frac", "\\sqrt", "\\left", "\\begin", "\\pi", "\\{")
 
 
 def whole_form(text: str) -> Answer | None:

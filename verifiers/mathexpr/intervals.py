@@ -20,6 +20,8 @@ Real = Any  # an mpi: (lowest, highest), two mpf tuples
 _ZERO = (fzero, fzero)
 _ONE = (fone, fone)
 _MAX_MAGNITUDE = 300  # bits before the point of an argument of exp, sin, cos
+_FLOOR_BITS = 400
+_ordered = functools.cmp_to_key(mpf_cmp)
 
 
 class Complex:
@@ -257,10 +259,6 @@ class Intervals:
         inner = Walk(modular, modular.symbol, walk.budget)
         inner.bound = {name: modular.hashed("bound", name) for name in walk.bound}
         return self.number(small_seed(modular.opaque(node, inner)))
-
-
-_FLOOR_BITS = 400
-_ordered = functools.cmp_to_key(mpf_cmp)
 
 
 def _real(value: Complex) -> Real:

@@ -10,6 +10,11 @@ from typing import Any
 
 from verifiers.mathexpr.limits import MAX_HEIGHT, MAX_NODES, TooHard, spend
 
+BINDERS = frozenset({"sum", "prod", "lim", "int"})  # the first argument is the body, the value the bound name
+CALCULUS = frozenset({"int", "lim", "deriv"})
+_CALCULUS = CALCULUS | {"sum", "prod"}
+_NOTHING: frozenset[str] = frozenset()
+
 
 class Node:
     """One operation over its arguments; immutable by convention.
@@ -65,10 +70,6 @@ class Node:
 
 MINUS_ONE = Node("num", (), Fraction(-1))
 PI, INFINITY = Node("const", (), "pi"), Node("const", (), "inf")
-BINDERS = frozenset({"sum", "prod", "lim", "int"})  # the first argument is the body, the value the bound name
-CALCULUS = frozenset({"int", "lim", "deriv"})
-_CALCULUS = CALCULUS | {"sum", "prod"}
-_NOTHING: frozenset[str] = frozenset()
 
 
 def number(value: int | Fraction) -> Node:

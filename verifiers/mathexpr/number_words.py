@@ -82,6 +82,14 @@ COINS_AND_ROOMS = frozenset("quarters tiers cuartos quartos".split())  # may be 
 
 _CJK_NUMBER = lazy_pattern(rf"([负負])?(?:({CHARACTERS})分[之の])?({CHARACTERS})[個个名人本只枚张張匹冊册]?")
 _MIXED = lazy_pattern(r"(\d{1,6}) and ((?:a|one|two|three) [a-z]+)")
+# Zero to twelve in six other languages, except for Spanish "once", which is an English word.
+_OTHERS = {
+    word: value
+    for language in ("de", "fr", "es", "pt", "it", "ru")
+    for word, value in numerals(language).items()
+    if value <= 12 and word != "once"
+}
+_FIRST = frozenset({*_ENGLISH, *SCALES, *_OTHERS, "a", "an", "half"})
 
 
 def number_in_words(lower: str) -> Fraction | None:
@@ -106,16 +114,6 @@ def number_in_words(lower: str) -> Fraction | None:
     value = _fraction(words) if value is None else value
     value = _with_fraction(words) if value is None else value
     return None if value is None else -value if said or signed else value
-
-
-# Zero to twelve in six other languages, except for Spanish "once", which is an English word.
-_OTHERS = {
-    word: value
-    for language in ("de", "fr", "es", "pt", "it", "ru")
-    for word, value in numerals(language).items()
-    if value <= 12 and word != "once"
-}
-_FIRST = frozenset({*_ENGLISH, *SCALES, *_OTHERS, "a", "an", "half"})
 
 
 def part_of(word: str, one: bool) -> int | None:

@@ -16,6 +16,7 @@ from verifiers.mathexpr.reading import read
 _OPTION = lazy_pattern(r"(?:^|[\s$}])(?:\\text\w*\{\s*)?\(?([A-J])[).:]\s*\}?[\s~\\]*")
 _LAST_LETTER = lazy_pattern(r"[\s,]*(?:\\text\w*\{\s*)?\(\s*[A-J]\s*\)\s*\}?[\s.$]*$")
 _MAX_CHARS = 20_000
+_GIVEN = lazy_pattern(r"(?<![\d.,/])\d{1,9}(?:[.,]\d{1,9}|/[1-9]\d{0,8})?(?![\d/]|[.,]\d)")
 
 
 def options(prompt: str) -> dict[str, str]:
@@ -79,9 +80,6 @@ def other_option(prompt: str, answer: Answer, text: str) -> bool:
         rational(side.node) if side.kind == "scalar" and side.node is not None else None for side in (ours, theirs)
     ]
     return None not in values and values[0] != values[1]
-
-
-_GIVEN = lazy_pattern(r"(?<![\d.,/])\d{1,9}(?:[.,]\d{1,9}|/[1-9]\d{0,8})?(?![\d/]|[.,]\d)")
 
 
 def other_of_two(prompt: str, gold: str, text: str) -> bool:

@@ -27,8 +27,6 @@ _NO_PRODUCT = frozenset(
 )
 _CHOSEN = lazy_pattern(r"([CA])_\{(\d{1,3})\}")
 _END = Token("end_of_text", "", -1, False)
-
-
 _SPELLINGS = {
     "": "the end",
     "row": r"'\\'",

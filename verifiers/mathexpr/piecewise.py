@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 OTHERWISE = symbol("otherwise")
 _LEADS = frozenset(["if", "for", "when", "where", "as", "and"])
 _ELSE = frozenset(["otherwise", "else", "elsewhere"])
+Row = tuple[str, Pieces, Node]  # variable, region, value
 
 
 def condition(parser: Parser) -> Node:
@@ -33,9 +34,6 @@ def condition(parser: Parser) -> Node:
             break
         joint = parser.take().value
     return relations[0] if len(relations) == 1 else Node("when", tuple(relations), joint)
-
-
-Row = tuple[str, Pieces, Node]  # variable, region, value
 
 
 def same_cases(first: Node, second: Node, budget: Budget) -> bool:

@@ -80,14 +80,21 @@ _LEAD = frozenset(
 )
 _MEASURES = frozenset("rank rg card var cov std area vol volume perimeter trace nullity mean median".split())
 _CURRENCY = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB"}
-
-
 _NAME = r"[A-Za-z](?:_\{?\w\}?)?"
 _ASSIGNMENT = lazy_pattern(rf"(?<![A-Za-z\\])({_NAME})\s*=")
 _BULLET = lazy_pattern(rf"\s*(?:[-*•]|\d\.)\s+(?=[$*]*{_NAME}\s*=)")
 _NEXT_ASSIGNMENT = lazy_pattern(
     rf"(?<=[\d}})])[$*.,;]*+(?:\s|\\q?quad(?![A-Za-z])|\\[,;:!])++(?:(?:[-*•]|\d\.)\s+)?[$*]*+(?={_NAME}\s*=)"
 )
+_OPERATORS = {
+    word: sign
+    for sign, words in {
+        "*": "times|multiplied by|mal|fois|veces|vezes|volte|por|умножить на|乘以|乘",
+        "/": "divided by|over|geteilt durch|divise par|dividido por|dividido entre|diviso|разделить на|除以",
+        "+": "plus|mas|mais|piu|плюс|加", "-": "minus|moins|menos|meno|минус|减|減",
+    }.items()
+    for word in words.split("|")
+}  # fmt: skip
 
 
 def _listed(text: str) -> str:
@@ -204,17 +211,6 @@ def _lines(text: str) -> str:
 
 
 # -- lists and conditions
-
-
-_OPERATORS = {
-    word: sign
-    for sign, words in {
-        "*": "times|multiplied by|mal|fois|veces|vezes|volte|por|умножить на|乘以|乘",
-        "/": "divided by|over|geteilt durch|divise par|dividido por|dividido entre|diviso|разделить на|除以",
-        "+": "plus|mas|mais|piu|плюс|加", "-": "minus|moins|menos|meno|минус|减|減",
-    }.items()
-    for word in words.split("|")
-}  # fmt: skip
 
 
 def _with_operators(tokens: list[Token]) -> list[Token]:

@@ -15,6 +15,8 @@ from verifiers.mathexpr.normal import normal
 from verifiers.mathexpr.piecewise import same_cases
 from verifiers.mathexpr.regions import MIRROR, Pieces
 
+_COORDINATES = frozenset({"x", "y", "z", "r", "rho", "theta", "t"})
+
 
 def verdict(same: bool, same_kind: bool) -> str:
     """Returns the reason for a finding: "equal", or "different" for the same kind, or "type_clash" for another."""
@@ -90,9 +92,6 @@ def equation_gold(gold: Answer, answer: Answer, budget: Budget) -> str:
             sides = [substitute(side, {"y": answer.node}) for side in gold.node.args]
             return verdict(symbols(gold.node) > {"y"} and equal(sides[0], sides[1], budget), False)
     return "type_clash"
-
-
-_COORDINATES = frozenset({"x", "y", "z", "r", "rho", "theta", "t"})
 
 
 def names_value(chain: Node) -> bool:

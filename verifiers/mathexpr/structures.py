@@ -19,6 +19,7 @@ _BASE_WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
 _INVERSE = {"sin": "asin", "cos": "acos", "tan": "atan", "cot": "acot", "sec": "asec", "csc": "acsc", "sinh": "asinh",
             "cosh": "acosh", "tanh": "atanh"}  # fmt: skip
 _OPERATIONS = {"factorial": "fact", "binomial": "binom", "abs": "abs", "conj": "conj"}
+_LONGEST_EVENT = 24  # tokens between the brackets of a conditional probability
 
 
 def numeral_at(parser: Parser, token: Token) -> Node:
@@ -365,9 +366,6 @@ def angle(parser: Parser) -> Node:
     parser.expect("rangle")
     parser.depth -= 1
     return Node("group", tuple(nodes), kind)
-
-
-_LONGEST_EVENT = 24  # tokens between the brackets of a conditional probability
 
 
 def applied(parser: Parser, *, certain: bool) -> tuple[Node, ...] | None:

@@ -12,16 +12,6 @@ from verifiers.marks import LETTER
 from verifiers.mathexpr.limits import MAX_DIGITS, MAX_TOKENS, Unreadable
 from verifiers.units.reading import is_unit, lookup
 
-
-class Token(NamedTuple):
-    """`num` (value: raw digits), `sym`, `word`, `text`, `fn`, `cmd`, `begin`, `end`, or `op` (value: its spelling)."""
-
-    kind: str
-    value: str
-    start: int
-    spaced: bool  # white space precedes it
-
-
 _TOKEN = lazy_pattern(
     r"(?P<num>(?:(?<!\d,)[1-9]\d{0,2}(?:,\d{3})+(?![\d,]))(?:\.\d+|\.(?=\\overline|\\dot\b|\(\d))?|\d+\.\d+|\d+\.(?!\.)"
     r"|\.\d+|\d+)|(?P<exp>(?<=[\d.])[eE][+-]?\d+(?![\w.]))|(?P<letters>USD_|[A-Za-z]+)|(?P<cmd>\\(?:[A-Za-z]+\*?|.))"
@@ -32,21 +22,11 @@ _TOKEN = lazy_pattern(
 )
 _OPEN = frozenset(["(", "[", "{", "lset", "langle", "lfloor", "lceil"])
 _CLOSE = frozenset([")", "]", "}", "rset", "rangle", "rfloor", "rceil"])
-
-
-def nesting(token: Token) -> int:
-    """Returns 1 for a token that opens a bracket or an environment, -1 for one that closes it, else 0."""
-    if token.kind == "op":
-        return (token.value in _OPEN) - (token.value in _CLOSE)
-    return (token.kind == "begin") - (token.kind == "end")
-
-
 # Within \\text{...}: a separator, or a number that is not part of a word.
 _TEXT_PART = any_case(r"[,;]|\b(?:and|or)\b|(?<![^\W_])(?<![.^/-])\d+(?:[.,]\d+)*(?![^\W_])")
 _LETTER_LIST = lazy_pattern(r"[A-Z](?:\s*+(?:,(?:\s++and\s)?|(?<=\s)and\s)\s*+[A-Z])++")
 _CAPITAL = lazy_pattern(r"[A-Z]")
 _DRESSED_NUMBER = lazy_pattern(r"[-+]?(?:USD_ )?\d[\d.,/]*(?:\s*%|\s*[A-Za-z][A-Za-z ./^0-9]{0,40})?")
-
 GREEK = frozenset(
     "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho varrho"
     " sigma varsigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi"
@@ -104,6 +84,22 @@ _BLACKBOARD = {"R": "R", "Z": "Z", "N": "N", "Q": "Q", "C": "C"}
 _EXTENDED = {"varnothing": "emptyset", "empty": "emptyset", "imaginaryunit": "i", "dfrac": "frac", "tfrac": "frac",
              "cfrac": "frac", "sfrac": "frac", "nicefrac": "frac", "dbinom": "binom", "tbinom": "binom",
              "infin": "infty", "bar": "overline"}  # fmt: skip
+
+
+class Token(NamedTuple):
+    """`num` (value: raw digits), `sym`, `word`, `text`, `fn`, `cmd`, `begin`, `end`, or `op` (value: its spelling)."""
+
+    kind: str
+    value: str
+    start: int
+    spaced: bool  # white space precedes it
+
+
+def nesting(token: Token) -> int:
+    """Returns 1 for a token that opens a bracket or an environment, -1 for one that closes it, else 0."""
+    if token.kind == "op":
+        return (token.value in _OPEN) - (token.value in _CLOSE)
+    return (token.kind == "begin") - (token.kind == "end")
 
 
 def tokenize(text: str) -> list[Token]:
