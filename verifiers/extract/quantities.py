@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from verifiers.extract.fraction_words import BEFORE, DIVIDED, is_part, one_part, ordinal_parts, parts
@@ -87,7 +88,7 @@ _DECIMAL = lazy_pattern(  # 三点五, 两个半
 )
 _POINT = {"en": "point", "de": "komma", "fr": "virgule", "es": "coma", "pt": "vírgula", "it": "virgola", "nl": "komma"}
 _NO_NUMBER = lazy_pattern(r"[共起定样樣般些切直分旦番面人種緒部方日月]|$")  # "一共": altogether, "一人": anybody
-_ONE_OF_TIME = (["hour"], ["minute"], ["day"])
+_ONE_OF_TIME = ("hour", "minute", "day")
 _HALF = {  # "two and a half"
     "en": ("and a half",), "fr": ("et demi", "et demie"), "es": ("y medio", "y media"), "pt": ("e meio", "e meia"),
     "it": ("e mezzo", "e mezza"), "nl": ("en een half", "en een halve"), "sv": ("och en halv", "och ett halvt"),
@@ -235,6 +236,12 @@ def _signed(text: str, signs: dict[int, int], quantity: Quantity) -> Quantity:
     return Quantity((sign, high), quantity.kind, value, value, said)
 
 
+def _in_words(span: Span, value: Fraction, unit: str = "", *, article: bool = False) -> Quantity:
+    """Returns a number in words, with its unit if that is known."""
+    said = f"{value}\\text{{ {unit}}}" if unit else str(value)
+    return Quantity(span, "word", value, value, said, article)
+
+
 def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
     """Returns the numbers in words, each as long as possible: "quarenta e oito" is one number."""
     shares, first = parts(language), first_words(language)
@@ -246,60 +253,53 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
     compound = any(thousand in word for word in lower)
     if not (shared or compound) and first.isdisjoint(lower) and not (language == "en" and {"a", "an"} & {*lower}):
         return found
-    tokens = [match for match in _WORD.finditer(text, start, end) if match[0] != "-"]
-    halved = any(turn.rpartition(" ")[2] in lower for turn in _HALF.get(language, ()))
+    words = _Words(text, [match for match in _WORD.finditer(text, start, end) if match[0] != "-"], lower, language)
+    halved = any(turn[-1] in lower for turn in words.halves)
     at = 0
-    while at < len(tokens):
-        size = _share_size(lower, at, singles, ordinals) if shared else 0
+    while at < len(lower):
+        following = lower[at + 1] if at + 1 < len(lower) else ""
+        size = words.share_size(at, singles, ordinals) if shared else 0
         if size and not (at and lower[at - 1] in first - ARTICLES):
             share = Fraction(1, singles.get(lower[at]) or ordinals[lower[at]])
-            unit = unit_name(text, tokens[at + size - 1].end()) if share > 1 else ""  # "anderthalb Stunden"
-            said = f"{share}\\text{{ {unit}}}" if unit else str(share)
-            found.append(Quantity((tokens[at].start(), tokens[at + size - 1].end()), "word", share, share, said))
+            unit = words.unit_after(at + size) if share > 1 else ""  # "anderthalb Stunden"
+            found.append(_in_words(words.span(at, at + size), share, unit))
             at += size
             continue
-        turn = _and_a_half(lower, at, language) if halved else 0
-        if turn:
-            unit = unit_name(text, tokens[at].end())
-            said = f"{Fraction(3, 2)}\\text{{ {unit}}}" if unit else "3/2"
-            place = (tokens[at].start(), tokens[at + turn - 1].end())
-            found.append(Quantity(place, "word", Fraction(3, 2), Fraction(3, 2), said))  # "a litre and a half"
+        turn = words.and_a_half(at) if halved else 0
+        if turn:  # "a litre and a half"
+            found.append(_in_words(words.span(at, at + turn), Fraction(3, 2), words.unit_after(at + 1)))
             at += turn
             continue
-        if language == "en" and lower[at] in ("a", "an") and lower[at + 1 : at + 2] in _ONE_OF_TIME:
-            place = (tokens[at].start(), tokens[at].end())
-            found.append(Quantity(place, "word", Fraction(1), Fraction(1), "1", True))  # "an hour and 15 minutes"
-        if language == "en" and lower[at] in ("a", "an") and at + 1 < len(lower) and lower[at + 1] in shares:
-            place = (tokens[at].start(), tokens[at + 1].end())
-            if not text.startswith(" of", place[1]) and _adjacent(text, tokens, at + 1):
-                share = Fraction(1, shares[lower[at + 1]])  # "a quarter"
-                found.append(Quantity(place, "word", share, share, str(share)))
+        if language == "en" and lower[at] in ("a", "an"):
+            if following in _ONE_OF_TIME:  # "an hour and 15 minutes"
+                found.append(_in_words(words.span(at, at + 1), Fraction(1), article=True))
+            place = words.span(at, at + 2) if following in shares else None
+            if place and not text.startswith(" of", place[1]) and words.adjacent(at + 1):
+                found.append(_in_words(place, Fraction(1, shares[following])))  # "a quarter"
                 at += 2
                 continue
         under = BEFORE.get(language, {}).get(lower[at])
-        if under and at + 1 < len(lower) and lower[at + 1] in first and _adjacent(text, tokens, at + 1):
-            share = Fraction(numerals(language).get(lower[at + 1], 1), under)  # "dörtte üç"
-            found.append(Quantity((tokens[at].start(), tokens[at + 1].end()), "word", share, share, str(share)))
+        if under and following in first and words.adjacent(at + 1):  # "dörtte üç"
+            found.append(_in_words(words.span(at, at + 2), Fraction(numerals(language).get(following, 1), under)))
             at += 2
             continue
-        if lower[at] in ARTICLES and at + 1 < len(lower) and lower[at + 1] in singles:
+        if lower[at] in ARTICLES and following in singles:
             at += 1  # "một nửa"
             continue
         reads = lower[at] in first or (compound and thousand in lower[at])
-        amount = _amount(text, tokens, lower, at, language) if reads else None
+        amount = words.amount(at) if reads else None
         if amount is None:
             at += 1
             continue
         value, last = amount
-        whole = shares.get(lower[last]) if value and last < len(tokens) else None
-        if value and last + 1 < len(tokens) and lower[last] in ordinals and is_part(lower[last + 1]):
+        whole = shares.get(lower[last]) if value and last < len(lower) else None
+        if value and last + 1 < len(lower) and lower[last] in ordinals and is_part(lower[last + 1]):
             whole = ordinals[lower[last]]  # "tres cuartas partes"
-        divided = None if whole else _divided(text, tokens, lower, last, language)
-        halves = [turn.split() for turn in _HALF.get(language, ())]
-        half = next((turn for turn in halves if lower[last : last + len(turn)] == turn), [])
-        later = [] if half else next((turn for turn in halves if lower[last + 1 : last + 1 + len(turn)] == turn), [])
-        decimals = _decimals(text, tokens, lower, last, language)
-        unit = unit_name(text, tokens[last - 1].end()) if later else ""  # "dos kilómetros y medio"
+        divided = None if whole else words.divided(last)
+        half = words.half_at(last)
+        later = 0 if half else words.half_at(last + 1)
+        decimals = words.decimals(last)
+        unit = words.unit_after(last) if later else ""  # "dos kilómetros y medio"
         if whole:
             total, last = Fraction(value, whole), last + 1
         elif divided:
@@ -308,43 +308,121 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
             total, last = value + decimals[0], decimals[1]
         else:
             total = value + Fraction(1, 2) if half or unit else Fraction(value)
-            last += len(half) + (1 + len(later) if unit else 0)
-        place = (tokens[at].start(), tokens[last - 1].end())
+            last += half + (1 + later if unit else 0)
+        place = words.span(at, last)
         alone = total == 1 and (lower[at] in ARTICLES or _is_pronoun(text, place, language))
         unit = unit or unit_name(text, place[1])
-        said = f"{total}\\text{{ {unit}}}" if unit and not unit.startswith("pound") else str(total)
-        found.append(Quantity(place, "word", total, total, said, alone))
+        found.append(_in_words(place, total, "" if unit.startswith("pound") else unit, article=alone))
         at = last
     return found
 
 
-def _divided(
-    text: str, tokens: list[re.Match[str]], lower: list[str], at: int, language: str
-) -> tuple[Fraction, int] | None:
-    """Returns the factor by which "ba phần tư" or "dörtte üç" goes on from its first number, and the index after it."""
-    sign = DIVIDED.get(language)
-    if sign is None or at >= len(lower) or not _adjacent(text, tokens, at):
-        return None
-    words, inverts = sign
-    if lower[at] in words:
-        found = _amount(text, tokens, lower, at + 1, language) if at + 1 < len(lower) else None
-        if found is not None and found[0]:
-            return (Fraction(1, found[0]), found[1])
-    elif inverts and lower[at + 1 : at + 2] == [inverts]:
-        return Fraction(1, numerals(language).get(lower[at], 0) or 1), at + 2  # "cinco doze avos"
-    return None
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words of a text in which numbers are read. All indexes count words."""
 
+    text: str
+    tokens: list[re.Match[str]]
+    lower: list[str]
+    language: str
 
-def _decimals(
-    text: str, tokens: list[re.Match[str]], lower: list[str], at: int, language: str
-) -> tuple[Fraction, int] | None:
-    """Returns the decimals in words after "point" and the index after them ("three point two five"), or None."""
-    if at + 1 >= len(lower) or lower[at] != _POINT.get(language):
+    @property
+    def halves(self) -> list[list[str]]:
+        return [turn.split() for turn in _HALF.get(self.language, ())]
+
+    def span(self, first: int, end: int) -> Span:
+        return self.tokens[first].start(), self.tokens[end - 1].end()
+
+    def unit_after(self, end: int) -> str:
+        return unit_name(self.text, self.tokens[end - 1].end())
+
+    def adjacent(self, at: int) -> bool:
+        """Returns whether only spaces or hyphens separate a word from the word before it."""
+        return not self.text[self.tokens[at - 1].end() : self.tokens[at].start()].strip(" -")
+
+    def half_at(self, at: int) -> int:
+        """Returns the number of words of "and a half" at an index, or 0."""
+        return next((len(turn) for turn in self.halves if self.lower[at : at + len(turn)] == turn), 0)
+
+    def and_a_half(self, at: int) -> int:
+        """Returns the number of words of a phrase such as "a litre and a half" at an index, or 0 if there is none."""
+        if self.lower[at] not in ARTICLES and self.lower[at] not in ("a", "an"):
+            return 0
+        half = self.half_at(at + 2)
+        return half and half + 2
+
+    def share_size(self, at: int, alone: dict[str, int | Fraction], ordinals: dict[str, int]) -> int:
+        """Returns how many words name one part of a whole, or 0."""
+        if self.lower[at] in alone:
+            return 1
+        return 2 if self.lower[at] in ordinals and at + 1 < len(self.lower) and is_part(self.lower[at + 1]) else 0
+
+    def divided(self, at: int) -> tuple[Fraction, int] | None:
+        """Returns the factor by which "ba phần tư" or "dörtte üç" goes on from its first number, and where it ends."""
+        sign = DIVIDED.get(self.language)
+        if sign is None or at >= len(self.lower) or not self.adjacent(at):
+            return None
+        words, inverts = sign
+        if self.lower[at] in words:
+            found = self.amount(at + 1) if at + 1 < len(self.lower) else None
+            if found is not None and found[0]:
+                return Fraction(1, found[0]), found[1]
+        elif inverts and self.lower[at + 1 : at + 2] == [inverts]:
+            return Fraction(1, numerals(self.language).get(self.lower[at], 0) or 1), at + 2  # "cinco doze avos"
         return None
-    known, digits, last = numerals(language), "", at + 1
-    while last < len(lower) and lower[last] in known and _adjacent(text, tokens, last) and len(digits) < 6:
-        digits, last = digits + str(known[lower[last]]), last + 1
-    return (Fraction(int(digits), 10 ** len(digits)), last) if digits else None
+
+    def decimals(self, at: int) -> tuple[Fraction, int] | None:
+        """Returns the decimals in words after "point" ("three point two five") and where they end, or None."""
+        if at + 1 >= len(self.lower) or self.lower[at] != _POINT.get(self.language):
+            return None
+        known, digits, last = numerals(self.language), "", at + 1
+        while last < len(self.lower) and self.lower[last] in known and self.adjacent(last) and len(digits) < 6:
+            digits, last = digits + str(known[self.lower[last]]), last + 1
+        return (Fraction(int(digits), 10 ** len(digits)), last) if digits else None
+
+    def amount(self, at: int) -> tuple[int, int] | None:
+        """Returns the number in words ("two thousand three hundred and five") and where it ends, or None."""
+        found = self.below_thousand(at)
+        if found is None:
+            return None
+        value, last = found
+        if 0 < value < 1000 and self.is_scaled(last, 1000):
+            value, last = value * 1000, last + 1
+        rest = None if value % 1000 or not value else self.rest(last)
+        return (value + rest[0], rest[1]) if rest and rest[0] < 1000 else (value, last)
+
+    def below_thousand(self, at: int) -> tuple[int, int] | None:
+        known = numerals(self.language)
+        for size in range(min(_WORDS_OF_ONE, len(self.tokens) - at), 0, -1):
+            value = known.get(" ".join(self.lower[at : at + size]))
+            if value is not None and "," not in self.text[slice(*self.span(at, at + size))]:
+                break
+        else:
+            value, size = in_one_word(self.lower[at], self.language), 1
+            if value is None:
+                return None
+        last = at + size
+        if 0 < value < 100 and self.is_scaled(last, 100):
+            value, last = value * 100, last + 1
+        rest = None if value % 100 or not 0 < value < 1000 else self.rest(last)
+        return (value + rest[0], rest[1]) if rest and rest[0] < 100 else (value, last)
+
+    def is_scaled(self, at: int, scale: int) -> bool:
+        """Returns whether a word multiplies the number before it by `scale`."""
+        if at >= len(self.lower) or self.lower[at] not in _SCALES[scale]:
+            return False
+        return (self.language == "fr" or not self.lower[at].startswith("cent")) and self.adjacent(at)  # "fifty cents"
+
+    def rest(self, at: int) -> tuple[int, int] | None:
+        """Returns the smaller number that follows hundreds or thousands and where it ends, or None."""
+        joined = at + (at < len(self.lower) and self.lower[at] in _BETWEEN_PARTS)
+        if joined >= len(self.lower) or not all(self.adjacent(place) for place in range(at, joined + 1)):
+            return None
+        words, word = self, self.lower[joined]
+        if self.language == "ar" and word[0] == "و":  # وخمسة: and five
+            word = word[1:]
+            words = replace(self, lower=[*self.lower[:joined], word, *self.lower[joined + 1 :]])
+        return words.below_thousand(joined) if word in first_words(self.language) else None
 
 
 def _is_pronoun(text: str, span: Span, language: str) -> bool:
@@ -354,97 +432,22 @@ def _is_pronoun(text: str, span: Span, language: str) -> bool:
     return _PRONOUN_BEFORE.search(text, max(0, span[0] - 30), span[0]) is not None
 
 
-def _share_size(lower: list[str], at: int, alone: dict[str, int | Fraction], ordinals: dict[str, int]) -> int:
-    """Returns how many words, from index `at`, name one part of a whole, or 0."""
-    if lower[at] in alone:
-        return 1
-    return 2 if lower[at] in ordinals and at + 1 < len(lower) and is_part(lower[at + 1]) else 0
-
-
-def _and_a_half(lower: list[str], at: int, language: str) -> int:
-    """Returns the number of words of a phrase such as "a litre and a half" at index `at`, or 0 if there is none."""
-    if lower[at] not in ARTICLES and lower[at] not in ("a", "an"):
-        return 0
-    turns = (turn.split() for turn in _HALF.get(language, ()))
-    return next((len(turn) + 2 for turn in turns if lower[at + 2 : at + 2 + len(turn)] == turn), 0)
-
-
-def _amount(text: str, tokens: list[re.Match[str]], lower: list[str], at: int, language: str) -> tuple[int, int] | None:
-    """Returns the number in words at `at` ("two thousand three hundred and five") and the index after it, or None."""
-    found = _below_thousand(text, tokens, lower, at, language)
-    if found is None:
-        return None
-    value, last = found
-    if 0 < value < 1000 and _scaled(text, tokens, lower, last, 1000, language):
-        value, last = value * 1000, last + 1
-    if value % 1000 or not value:
-        return value, last
-    rest = _rest(text, tokens, lower, last, language)
-    return (value + rest[0], rest[1]) if rest and rest[0] < 1000 else (value, last)
-
-
-def _below_thousand(
-    text: str, tokens: list[re.Match[str]], lower: list[str], at: int, language: str
-) -> tuple[int, int] | None:
-    known = numerals(language)
-    for size in range(min(_WORDS_OF_ONE, len(tokens) - at), 0, -1):
-        value = known.get(" ".join(lower[at : at + size]))
-        if value is not None and not text[tokens[at].start() : tokens[at + size - 1].end()].count(","):
-            break
-    else:
-        value, size = in_one_word(lower[at], language), 1
-        if value is None:
-            return None
-    last = at + size
-    if 0 < value < 100 and _scaled(text, tokens, lower, last, 100, language):
-        value, last = value * 100, last + 1
-    if value % 100 or not 0 < value < 1000:
-        return value, last
-    rest = _rest(text, tokens, lower, last, language)
-    return (value + rest[0], rest[1]) if rest and rest[0] < 100 else (value, last)
-
-
-def _scaled(text: str, tokens: list[re.Match[str]], lower: list[str], at: int, scale: int, language: str) -> bool:
-    """Returns whether the word at index `at` multiplies the number before it by `scale`."""
-    if at >= len(lower) or lower[at] not in _SCALES[scale] or (language != "fr" and lower[at].startswith("cent")):
-        return False  # "fifty cents"
-    return _adjacent(text, tokens, at)
-
-
-def _adjacent(text: str, tokens: list[re.Match[str]], at: int) -> bool:
-    """Returns whether only spaces or hyphens separate a word from the word before it."""
-    return not text[tokens[at - 1].end() : tokens[at].start()].strip(" -")
-
-
-def _rest(text: str, tokens: list[re.Match[str]], lower: list[str], at: int, language: str) -> tuple[int, int] | None:
-    """Returns the smaller number that follows hundreds or thousands and the index after it, or None."""
-    joined = at + (at < len(lower) and lower[at] in _BETWEEN_PARTS)
-    if joined >= len(lower) or not all(_adjacent(text, tokens, place) for place in range(at, joined + 1)):
-        return None
-    if language == "ar" and lower[joined][0] == "و":  # وخمسة: and five
-        lower = [*lower[:joined], lower[joined][1:], *lower[joined + 1 :]]
-    return _below_thousand(text, tokens, lower, joined, language) if lower[joined] in first_words(language) else None
-
-
 def _shares(text: str, start: int, end: int) -> list[Quantity]:
     """Returns fractions in Chinese, Japanese and Korean, which name the denominator first: 七分之五."""
     found = []
     for match in _SHARE.finditer(text, start, end):
         under, over = (int(part) if part.isdigit() else in_characters(part) for part in match.groups())
         if under and over is not None:
-            found.append(
-                Quantity(match.span(), "word", Fraction(over, under), Fraction(over, under), f"{over}/{under}")
-            )
+            share = Fraction(over, under)
+            found.append(Quantity(match.span(), "word", share, share, f"{over}/{under}"))
     for match in _SHARE_KOREAN.finditer(text, start, end):
         under, over = (in_korean(part) for part in match.groups())
         if under and over:
-            share = Fraction(over, under)
-            found.append(Quantity(match.span(), "word", share, share, str(share)))
+            found.append(_in_words(match.span(), Fraction(over, under)))
     for match in _DECIMAL.finditer(text, start, end):
         whole = in_characters(match[1])
         if match[2] is None:  # 两个半
-            value = Fraction(whole or 0) + Fraction(1, 2)
-            found.append(Quantity(match.span(), "word", value, value, str(value)))
+            found.append(_in_words(match.span(), Fraction(whole or 0) + Fraction(1, 2)))
             continue
         digits = "".join(str(in_characters(char)) for char in match[2])
         if whole is not None:
@@ -460,8 +463,7 @@ def _korean(text: str, start: int, end: int) -> list[Quantity]:
         native = match["native"]
         value = numerals("ko").get(native) if native else in_korean(match["sino"])
         if value is not None:
-            span = match.span("native" if native else "sino")
-            found.append(Quantity(span, "word", Fraction(value), Fraction(value), str(value)))
+            found.append(_in_words(match.span("native" if native else "sino"), Fraction(value)))
     return found
 
 
@@ -475,5 +477,5 @@ def _characters(text: str, start: int, end: int) -> list[Quantity]:
             or (match[0] in ("一", "十", "千", "万") and _NO_NUMBER.match(text, match.end()))
         ):
             continue
-        found.append(Quantity(match.span(), "word", Fraction(value), Fraction(value), str(value), value == 1))
+        found.append(_in_words(match.span(), Fraction(value), article=value == 1))
     return found
