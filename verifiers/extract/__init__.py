@@ -61,8 +61,7 @@ _SAYS = lazy_pattern(
 # Words that show that a denial leaves the answer open. Without them, it rules out one of several answers.
 _UNCERTAIN = any_case(
     r"\b(?:certain|sure|clear|known?|reliable|trust\w*|uncertain|unclear|sicher|klar|bekannt|sûr|clair|segur[oa]"
-    r"|clar[oa]|sicur[oa]|chiar[oa])\b"
-    r"|(?<!\w)(?:ясно|уверен\w*|известно)|确定|清楚|確か|확실"
+    r"|clar[oa]|sicur[oa]|chiar[oa])\b|(?<!\w)(?:ясно|уверен\w*|известно)|确定|清楚|確か|확실"
 )
 # "Q: A farmer has 12 cows ..."
 _NEXT_QUESTION = lazy_pattern(

@@ -125,8 +125,7 @@ _MISTAKE = Gated(
     r" fehler\b[^.!?\n]*$|\berreurs? (?:fréquentes?|courantes?|classiques?)\b[^.!?\n]*$|\berror(?:es)? (?:común"
     r"|comunes|frecuentes?|típicos?)\b[^.!?\n]*$"
     r"|\berros? comu(?:m|ns)\b[^.!?\n]*$|\berror[ei] comun[ei]\b[^.!?\n]*$|(?<!\w)част\w+ ошибк\w+[^.!?\n]*$"
-    r"|常见的?错误[^。\n]*$|よくある(?:間違い|誤り)[^。\n]*$"
-    r"|흔한 실수[^.\n]*$"
+    r"|常见的?错误[^。\n]*$|よくある(?:間違い|誤り)[^。\n]*$|흔한 실수[^.\n]*$"
 )
 _FILLER = any_case(
     r"\s*(?:,\s*)?(?:(?:therefore|thus|hence|then|simply|just|also|for sure|surely|certainly|definitely|clearly"

@@ -16,11 +16,9 @@ from verifiers.units.reading import Unit, atoms, read_unit
 # The words of a question that counts things, up to the name of the things: "how many (more) cows"
 _COUNTS = any_case(
     r"(?:\bhow many(?: (?:more|fewer|other|extra|additional|of (?:the|these|those|his|her|their)))?"
-    r"|\bhow much(?: more)?"
-    r"|\b(?:what|which) number of|\bnumber of|\bwie ?viele?(?: mehr)?|\bcombien (?:y a-t-il"
+    r"|\bhow much(?: more)?|\b(?:what|which) number of|\bnumber of|\bwie ?viele?(?: mehr)?|\bcombien (?:y a-t-il"
     r"|[^\W\d_]+(?:-t)?-(?:ils?|elles?|on)) de|\bcombien(?: de\b)?|\bcu[aá]nt[oa]s(?: más)?"
-    r"|\bquant[oa]s|\bquant[eio]|\bсколько"
-    r"|\bскільки|\bkolik|πόσ[αεο]\w*|(?<!\w)چند(?! درصد)"
+    r"|\bquant[oa]s|\bquant[eio]|\bсколько|\bскільки|\bkolik|πόσ[αεο]\w*|(?<!\w)چند(?! درصد)"
     r"|\bhoeveel|\bhur många|\bile|\bkaç|\bbao nhiêu|\bberapa(?: banyak)?"
     r"|(?<!\w)كم|(?<!\w)कितने|(?<!\w)कितनी)\s+|\bcombien d['’]"
 )
@@ -44,8 +42,7 @@ _MEASURED = Gated(
     r"\bhow (?:long|tall|high|far|wide|deep|large|heavy|fast|old|big|thick|warm|cold|hot)(?:er)?\b"
     r"|\bhow much (?:long|tall|high|wid|deep|larg|heavi|fast|old|bigg|thick)\w*"
     r"|\b(?:length|height|width|depth|distance|area|volume|weight|mass|speed|perimeter|angle|temperature"
-    r"|circumference)\b"
-    r"|\bwie (?:lang|hoch|weit|breit|tief|groß|schwer|schnell|alt|warm)\w*|\bum wie viel\w*"
+    r"|circumference)\b|\bwie (?:lang|hoch|weit|breit|tief|groß|schwer|schnell|alt|warm)\w*|\bum wie viel\w*"
 )
 _SPEED = any_case(
     r"\b(?:speed|velocity|how fast|schnell|geschwindigkeit|vitesse|velocidade?|velocità|snelheid|hur fort|hastighet"

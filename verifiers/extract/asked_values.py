@@ -34,8 +34,7 @@ _OPERATED = any_case(rf"\s*{_BY_SIGN}\s*[$€£]?\d|\(\d|{_THINGS}\s+[-+*×x/]\s
 _OPERATES = any_case(rf"\d[\s%]*(?:{_BY_SIGN}|:)\s*[$€£]?$|\d{_THINGS}\s+[-+*×x/]\s+[$€£]?$")
 _ADJUNCT = any_case(
     r"\W*+(?:so |thus |therefore |hence |also |donc |dus |alltså |quindi |portanto |logo |así que )?(?:in|for|over"
-    r"|across|during|after|per|with|within|of|at|on|from|out of|each|every|all|nach|für|mit|bei|von|pro"
-    r"|während|en|dans"
+    r"|across|during|after|per|with|within|of|at|on|from|out of|each|every|all|nach|für|mit|bei|von|pro|während|en|dans"
     r"|pour|avec|après|pendant|sur|por|durante|con|tras|de|em|com|para|após|dos|das|di|dei|delle|dopo|på|under"
     r"|efter|med|av|na|voor|met|uit|w|za|po|z|за|в|на"
     r"|из|через|после|с|trong|với|sau|dalam|dari|في|من|بعد|خلال)\s+(?:(?:the|all|these|those|den|die|der|les|des|ces"

@@ -28,8 +28,7 @@ _BREAK = any_case(
     r"|sondern|sino|mas sim|bensì|no(?=:)|а|nên|vậy|bu yüzden|bu nedenle|więc|zatem|czyli|dlatego|dus|daarom|därför"
     r"|alltså|jadi|maka|which (?:shows|means|implies|tells us)(?: that)?)\b,?|[;；]"
     r"|所以|因此|但是?|这是?(?:错误|不对|错)的?[,，]|我?[算写弄说]错了?[,，]|其实|而是|应该是(?=§)|よって"
-    r"|したがって|ゆえに|が、|ではなく|따라서|이 아니라|지만|므로|니까|إذن|لذلك|لكن|بل"
-    r"|§[^,，。]*[,，](?!\W*§\W*$)"
+    r"|したがって|ゆえに|が、|ではなく|따라서|이 아니라|지만|므로|니까|إذن|لذلك|لكن|بل|§[^,，。]*[,，](?!\W*§\W*$)"
 )
 _HALVING = any_case(r"\bhalving\b")
 _SAYING = any_case(r"\b(?:said|says?|told|tells?|claim(?:s|ed)?|thinks?|believes?|guess(?:es|ed)?)\b")
@@ -38,21 +37,18 @@ _BOUNDED = any_case(
     r"(?:\b(?:at (?:least|most)|(?:less|more|fewer|greater) than|no more than|up to|höchstens|mindestens"
     r"|au (?:plus|moins)|environ|a lo (?:más|sumo)|al menos|como (?:máximo|mínimo)|até|no máximo|ballpark|roughly"
     r"|approximately|somewhere near|circa|etwa|ungefähr)|(?:не )?(?:менее|более|меньше|больше)|примерно|最多|至多|至少"
-    r"|大约|最大で|少なくとも"
-    r"|多くとも)[\s:：$]*$"
+    r"|大约|最大で|少なくとも|多くとも)[\s:：$]*$"
 )
 _ASKS_EXTREME = any_case(
     r"least|most|minim|maxim|mínim|máxim|small|larg|great|few|wenigst|mindest|höchst|kleinst|größt|plus (?:petit"
-    r"|grand)|menor"
-    r"|mayor|maior|наимен|наибол|最[多少大小]|至[多少]|최[대소]"
+    r"|grand)|menor|mayor|maior|наимен|наибол|最[多少大小]|至[多少]|최[대소]"
 )
 _HEADING = lazy_pattern(r"\s*(?:\*{1,3}|#{2,6}\s)[^*#\n?]{2,40}[.:]?\*{0,3}\s*")  # "**Why.**" before an explanation
 _INTRO = any_case(
     r"^\W*(?:surprisingly|unsurprisingly|remarkably|interestingly|fortunately|luckily|of course|either way"
     r"|in (?:any|either|each|every|both) cases?"
     r"|in the end|oops|wait|correction|at last|no matter (?:how|what|which|the|where|who)(?: \w+){1,4}|anyway"
-    r"|however|but|still|nevertheless"
-    r"|no|yes|again|as (?:you|we|one) can see"
+    r"|however|but|still|nevertheless|no|yes|again|as (?:you|we|one) can see"
     r"|(?:by|since|because|from|(?!assum|guess|suppos|imagin|pretend|suspect|hop|kidd|jok|say|claim|ly"
     r"|cheat)[a-z]{2,}ing|[^\W\d_]{3,}(?:ando|endo|indo)|en [^\W\d_]{3,}ant|after|regardless of)\b[^,¤:]{0,120})(?:,\s*"
     r"|\s(?=(?:we|i) ))"

@@ -63,8 +63,7 @@ _ASKS_SEVERAL = Gated(
     r"|determina)\b[^.?!]{0,20}\b(?:tutt[ie]|i|le|gli)\b"
     r"|\b(?:welke|noem|vilka|jakie|wymień|hangi \w+lar|hangi sayı|tüm|bütün|những|các|apa saja)\b|(?<!\w)(?:какие"
     r"|каковы|(?:найдите|назовите|перечислите|укажите)[^.?!]{0,20}все|які|знайдіть всі|ما هي|أوجد جميع|ποιοι|ποιες"
-    r"|ποια)|哪些|哪两个|哪几个|所有|すべて|全て|何と何|모두 (?:구|찾)"
-    r"|모든|무엇과|कौन-?सी? (?:दो )?संख्याएँ"
+    r"|ποια)|哪些|哪两个|哪几个|所有|すべて|全て|何と何|모두 (?:구|찾)|모든|무엇과|कौन-?सी? (?:दो )?संख्याएँ"
 )
 _AND = any_case(
     r"\s*(?:[,，、;；]\s*)?(?:(?:and|und|et|y|e|и|і|та|й|en|och|i|oraz|a|ve|và|dan|και|og|și|और)(?![^\W\d_])"
@@ -76,8 +75,7 @@ _STATES_LIST = any_case(
     r"|include|involved are)\b|(?<!\w)(?:это|равны|будут|є|هي|هما|είναι|हैं|הם)(?!\w)|[—–:：是为為はが]|[은는])"
     r"(?:[\s,]+(?:thus|therefore|then|hence|simply|just|exactly|also|somit|daher|folglich|genau|donc|alors|ainsi"
     r"|entonces|pues|então|portanto|logo|quindi|dunque|dus|alltså|więc|zatem|the numbers|numbers?"
-    r"|die zahlen))*[\s,]*[*$({\[]*$|^\W*(?:so|therefore|thus|hence|also|donc|así que"
-    r"|portanto|quindi)?\W*$"
+    r"|die zahlen))*[\s,]*[*$({\[]*$|^\W*(?:so|therefore|thus|hence|also|donc|así que|portanto|quindi)?\W*$"
 )
 _ASKS_RATIO = any_case(
     r"\bratio|verhältnis|rapport|razão|razón|proporci|proporç|proporz|verhouding|förhålland|stosun|отношени"
@@ -89,8 +87,7 @@ _RATIO = any_case(
 )
 _ASKS_BETWEEN = any_case(
     r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)\b|(?<!\w)(?:между|між|बीच|بین"
-    r"|بين)(?!\w)"
-    r"|之间|之間|の間|사이|arasında|μεταξύ"
+    r"|بين)(?!\w)|之间|之間|の間|사이|arasında|μεταξύ"
 )
 _BOUNDS = any_case(
     r"(?:\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|antara|giữa|mezi)|(?<!\w)(?:между|між)|μεταξύ)\s+"
@@ -366,8 +363,7 @@ def _given(name: str) -> re.Pattern[str]:
     return re.compile(
         rf"(?<![\w'’^\\/*·+−-])(?<![-+−*/·=] )(?P<name>{name})\$?\s?(?:=|(?:must be|has to be|is equal to|equals|is"
         r"|ist gleich|ist|est égale? à|vaut|est|es igual a|vale|es|é igual a|é|è uguale a|è|is gelijk aan|är lika med"
-        r"|är|równa się|wynosi|равен|равна|равно|равняется)(?!\w)|等于"
-        r"|等於|[는은は])"
+        r"|är|równa się|wynosi|равен|равна|равно|равняется)(?!\w)|等于|等於|[는은は])"
         rf"\s{{0,8}}\$?{_VALUE}\$?(?![A-Za-z0-9_(^]|[.,/]\d|\s?[-+−*/·=×÷])",
         re.IGNORECASE if name.isupper() else 0,
     )

@@ -37,8 +37,7 @@ UNSURE = Gated(
     r"|(?<![^\W\d_])(?:не|нет|или|возможно|может|ليس|لا|لست|ربما|أو)(?![^\W\d_])|[?？؟]|(?<![^\W\d_])no (?:es|puedo|sé"
     r"|se|lo|son)(?![^\W\d_])"
     r"|不(?:会|會|知|能|是|对|對|确|確|行|满足|滿足|符合|成立)|満たさ|没(?:有?办法|法|有答案)|沒(?:有?辦法|法)"
-    r"|无法|無法|或|也许|可能|猜"
-    r"|吗|嗎|ません|ない|たぶん|かも|分から|わから|모르|못|없|아니|아마|또는|नहीं|शायद"
+    r"|无法|無法|或|也许|可能|猜|吗|嗎|ません|ない|たぶん|かも|分から|わから|모르|못|없|아니|아마|또는|नहीं|शायद"
     r"|(?<![\u0900-\u097f])या(?![\u0900-\u097f])"
 )
 ANNOUNCING = any_case(
@@ -60,8 +59,7 @@ SETUP = any_case(
     r"|gegeben|aufgabe|frage|schritt|ich|soit|supposons|exercice|question|étape|je|sea|supongamos|problema|ejercicio"
     r"|pregunta|paso|yo|seja|suponha|exercício|questão|passo|eu|sia|supponiamo|esercizio|domanda|io|opgave|vraag|soru"
     r"|soal)\b|(?:пусть|предположим|задача|вопрос|шаг|я|дано)(?!\w)"
-    r"|第|设|設|假设|假設|已知|若|如果|问题|問題|题目|求|设|仮定|문제|만약|المسألة|السؤال|ليكن|لنفترض|प्रश्न"
-    r"|माना|यदि)"
+    r"|第|设|設|假设|假設|已知|若|如果|问题|問題|题目|求|设|仮定|문제|만약|المسألة|السؤال|ليكن|لنفترض|प्रश्न|माना|यदि)"
 )
 NEED = any_case(
     r"\b(?:need|want|have|try|asked|asks?|supposed|going|remains?) to (?:find|know|show|prove|check|verify|get"
@@ -81,8 +79,7 @@ CONCLUDES = Gated(
     r"|составля\w+|всего)|∴|\\therefore|\\implies|=|≈|⇒|=>"
     r"|因此|所以|故|从而|得|共|剩|等于|[是为為](?=\s*[$(\\*]*$)|于是|综上|全部で|解くと|計算すると|よって"
     r"|したがって|ゆえに|だから|つまり|合計|残り|따라서"
-    r"|그러므로|결국|모두|총|남|هو(?=\s*$)|هناك(?=\s*$)|يساوي|تساوي"
-    r"|إذن|لذا|لذلك|ومنه|ดังนั้น|المجموع|अतः|इसलिए|कुल"
+    r"|그러므로|결국|모두|총|남|هو(?=\s*$)|هناك(?=\s*$)|يساوي|تساوي|إذن|لذا|لذلك|ومنه|ดังนั้น|المجموع|अतः|इसलिए|कुल"
 )
 # Words that conclude only if they stand directly before the value that ends the sentence.
 _LEADS = Gated(
@@ -112,10 +109,8 @@ _NOT_THE_VALUE = any_case(
     r"|[a-z]{2,12} (?:less|minus|plus|moins|menos|meno|weniger) (?:one|two|three|un[eoa]?|ein\w*|\d+)\b"
     r"|[a-z]{2,12} (?:times (?:two|three|\d)|and (?:one|two|three) more)\b"
     r"|(?:st|nd|rd|th)\b|[^\W\d_a-z]?\s?(?:より(?!も?前)|보다)|['’]?[td][ae]n (?:daha )?(?:fazla|az|büyük|küçük|çok"
-    r"|uzun|kısa)"
-    r"|से (?:ज़्यादा|ज्यादा|अधिक|कम|बड़[ाीे]|छोट[ाीे])|の(?:二乗|平方|倍|三乗|約数|倍数)|的(?:平方|立方|倍|因|约|三"
-    r"|两|二)|倍|次方|의|题|題|半"
-    r"|个半|個半|又"
+    r"|uzun|kısa)|से (?:ज़्यादा|ज्यादा|अधिक|कम|बड़[ाीे]|छोट[ाीे])|の(?:二乗|平方|倍|三乗|約数|倍数)|的(?:平方|立方|倍|因|约|三"
+    r"|两|二)|倍|次方|의|题|題|半|个半|個半|又"
     r"|問|题目|步|号|번째|번|番目|-(?:й|я|е|го|му|ой|ая|ое|ый|er|e|de)(?![^\W\d_])|في المائة من|का वर्ग)"
 )
 # A number that continues in words: "5 million" is not 5.
@@ -150,8 +145,7 @@ _ON_THE_WAY = any_case(
     r"\b(?:so far|before rounding|before \w+ing\b|intermediate|partial|preliminary|provisional|of the (?:answer"
     r"|result|solution))\b"
     r"|\b(?:bisher|bislang|zwischen\w+|jusqu['’]ici|hasta ahora|até agora|finora)\b|(?:пока|промежуточн\w+)|目前"
-    r"|到目前|中间|これまで|途中"
-    r"|지금까지|중간"
+    r"|到目前|中间|これまで|途中|지금까지|중간"
 )
 _CLAUSE = lazy_pattern(r",\s+(?:so|and so|therefore|hence|thus|daher|also|donc|por lo tanto|quindi)\b|所以|因此")
 _TO_DO = any_case(
@@ -205,8 +199,7 @@ _ARGUMENT = Gated(
     r"|des|carré|cube|racine|avec|après|par|con|(?<!sai )(?<!fica )(?<!sale )(?<!queda )por|después de|(?<!è )di|da|do"
     r"|van|na|после|через|из|от|до|чем|для|на|с|в|квадрат|без)"
     r"|(?<![存现現所實实])在|见|見|百分之|минус|负|負|マイナス|마이너스|음수|سالب|ناقص|menos|moins|meno|من|بعد"
-    r"|(?<!之)比"
-    r"|مربع)\s*(?:(?:the|an?|numbers?|числа)\s+)*+[$(\\]*\s*$"
+    r"|(?<!之)比|مربع)\s*(?:(?:the|an?|numbers?|числа)\s+)*+[$(\\]*\s*$"
 )
 
 

@@ -12,8 +12,7 @@ _TURN = (
     r"|melainkan|tetapi|mà(?: là)?|c['’]est|es (?:ist|sind))\b|,\s*(?:ale|ma|es|son|é|è|sono|a|das (?:ist|sind))\b"
     r"|\b(?:tatsächlich aber|in wirklichkeit(?: aber)?|actually|in fact|in reality|on second thoughts?|en réalité"
     r"|en realidad|na verdade|in realtà)\b|на самом деле|实际上|其实|実際(?:に)?は|(?<!\w)(?:а|но)(?!\w)"
-    r"|(?<!\w)(?:بل|وإنما|إنما)(?!\w)"
-    r"|而是|应该是|應該是|(?<=[，,])是)"
+    r"|(?<!\w)(?:بل|وإنما|إنما)(?!\w)|而是|应该是|應該是|(?<=[，,])是)"
 )
 _DENIED = Gated(
     r"(?:\bnot\b|n['’]t\b|\b(?:nicht|pas|no|não|non|niet|inte|nie|bukan|không|keine?)\b|(?<!\w)(?:не|ليس|ليست|لم)(?!\w)"

@@ -99,8 +99,7 @@ _NOT_THIS = any_case(
 )
 _UNSURE_OF_THIS = any_case(
     r"(?:\b(?:is|was|would|could|can|might|may|should) it(?: be)?|\b(?:could|might|may) be|\b(?:maybe|perhaps"
-    r"|possibly|whether(?: it is)?)"
-    r"|\b(?:what if|if) (?:it|the answer) (?:is|was|were)"
+    r"|possibly|whether(?: it is)?)|\b(?:what if|if) (?:it|the answer) (?:is|was|were)"
     r"|\b(?:vielleicht|peut-être|quiz[áa]s?|tal vez|talvez|forse|возможно|может быть)|(?:也许|或许|可能)是?)$"
 )
 _NOT_THIS_WORDS = frozenset(
@@ -118,8 +117,7 @@ _NOT_SAID = any_case(
     r"|\b(?:refuse|decline|hesitate) to\b[^.;!?\n]{0,80}$|\b(?:for example|an example|example of"
     r"|e\.g\.)[^.;!?\n]{0,60}$"
     r"|\b(?:wrong|incorrect|false|mistake\w*|untrue|absurd|silly|foolish)\s+(?:to|that|would be|is|answer|value"
-    r"|result)\b[^.;,!?\n]{0,60}$"
-    r"|\b(?:suppose|assume|pretend)(?:\s[^.,;!?\n]{0,40})?$"
+    r"|result)\b[^.;,!?\n]{0,60}$|\b(?:suppose|assume|pretend)(?:\s[^.,;!?\n]{0,40})?$"
     r"|\b(?:one|you|people|students?|many|some(?:one|body)?|beginners?|solvers?)\s+(?:\w+\s+)?(?:might|may|could|would"
     r"|often|usually|typically|sometimes|tend|wrongly|mistakenly)\b[^.,;!?\n]{0,60}$"
     r"|\b(?:na[iï]ve(?:ly)?|tempting|tempted)\b[^.,;!?\n]{0,40}$"
@@ -142,16 +140,14 @@ _NOT_FINAL = Gated(
     r"|\b(?:ziffern?|hälfte|doppelte|teil|quadrat|wurzel)\s+(?:der|des)\s+(?:antwort|ergebnis|lösung)"
     r"|\b(?:intermediate|partial|preliminary|provisional|tentative|na[iï]ve|tempting|plausible|draft|rough|intuitive"
     r"|instinctive|knee-jerk)\s+(?:\w+\s+){0,2}?"
-    r"(?:answer|result|solution)"
-    r"|\b(?:quick|obvious|easy)\s+(?:answer|solution) (?:would|might|seems)\b"
+    r"(?:answer|result|solution)|\b(?:quick|obvious|easy)\s+(?:answer|solution) (?:would|might|seems)\b"
     r"|\b(?:digits?|half|double|square|root|part|factor|remainder) of (?:the|my|our) (?:\w+ )?(?:answer|result"
     r"|solution)\b"
     r"|\b(?:zwischen|teil)(?:ergebnis|resultat)|\b(?:vorläufig|naheliegend)\w*\s+(?:antwort|ergebnis|lösung)"
     r"|\b(?:r[ée]sultat|r[ée]ponse|solution|resultado|respuesta|resposta|risultato|risposta)\s+(?:interm[eé]d\w+"
     r"|par[cz]ia\w+|partiel\w*|proviso?[ri]\w+|provvisori\w+|pr[eé]liminai?r\w*)"
     r"|(?:промежуточн|предварительн|частичн)\w+\s+(?:ответ|результат)|(?:中间|中間|初步|部分|途中)の?(?:的)?(?:答案"
-    r"|结果|結果|答え)"
-    r"|(?:중간|임시)\s*(?:답|결과)"
+    r"|结果|結果|答え)|(?:중간|임시)\s*(?:답|결과)"
 )
 
 
@@ -267,8 +263,7 @@ _CALLED_FALSE = any_case(
         r"(?:as )?(?:they|he|she|some|people) (?:say|says|said|claim|claims|claimed),? (?:wrongly|falsely"
         r"|incorrectly)\b",
         r"(?:aber |doch |jedoch |und )?(?:was|das|dies|diese[rs]? (?:behauptung|aussage|antwort|lösung|ergebnis|wert"
-        r"|annahme)"
-        r"|ist) (?:ist |war |wäre |stimmt )?(?:\w+ )?(?:falsch|unwahr|inkorrekt|gelogen"
+        r"|annahme)|ist) (?:ist |war |wäre |stimmt )?(?:\w+ )?(?:falsch|unwahr|inkorrekt|gelogen"
         r"|eine? (?:lüge|irrtum|fehler)|unsinn"
         r"|nicht(?: (?:richtig|korrekt|wahr|stimmt|zutrifft|der fall)\b|(?=[.!]|$)))",
         r"(?:mais |or |et )?(?:ce qui|cela|ça|c['’]|cette (?:affirmation|réponse|conclusion|assertion|phrase"
@@ -296,8 +291,7 @@ _CALLED_FALSE = any_case(
         r"(?:但|但是)?(?:显然|顯然|明显|完全|其实)?(?:是)?(?:不正确|不正確|不对|不對|错误|錯誤|错的"
         r"|錯的)(?:的)?(?=[。！!\s]|$)",
         r"(?:しかし|だが|が)?、?(?:これは|それは|この(?:答え|主張|結論|値|説|記述)は|という(?:主張|のは|説"
-        r"|考え)は?)(?:明らかに|実は)?(?:誤り|間違|正しくな|違い"
-        r"|違う|偽|嘘|誤って)",
+        r"|考え)は?)(?:明らかに|実は)?(?:誤り|間違|正しくな|違い|違う|偽|嘘|誤って)",
         r"(?:이라|라)?(?:는|고 하는)?\s*(?:말|주장|것|이 답|이 진술|결론|이것|그것)(?:은|는|이|가)\s*(?:\w+\s)?(?:틀"
         r"|잘못|옳지 않|맞지 않|거짓|사실이 아|오답)",
         r"(?:لكن |ولكن |و|غير أن )?(?:هذا|هذه|ذلك)\s*(?:القول|الادعاء|الجواب|الإجابة|العبارة|النتيجة)?\s*(?:هو "
@@ -308,8 +302,7 @@ _CALLED_FALSE = any_case(
         r"(?:tetapi )?(?:pernyataan|jawaban|klaim|hal)(?: (?:ini|itu))? (?:adalah )?(?:salah|keliru|tidak benar)",
         r"(?:ale )?(?:to|co) (?:(?:stwierdzenie|zdanie|twierdzenie) )?(?:jest )?(?:fałsz|błędn|nieprawd|błędem)",
         r"(?:maar )?(?:deze|die|dit|dat|wat)(?: (?:bewering|stelling|antwoord|uitspraak))? (?:is"
-        r"|klopt) (?:\w+ )?(?:onjuist|fout|onwaar|niet\b)"
-        r"|wat niet klopt",
+        r"|klopt) (?:\w+ )?(?:onjuist|fout|onwaar|niet\b)|wat niet klopt",
     )
 )  # fmt: skip
 

@@ -28,8 +28,7 @@ _MAJOR = any_case(
     r"\s?(?:(?:dollar|euro|pound|peso|franc|rand|krone|krona)s?|euro|pfund|franken|livres?|francs?|libras?|re(?:al"
     r"|ais)|sterline|dólar(?:es)?"
     r"|dollari|kron(?:or|er|en)|zł(?:ot(?:y|e|ych))?|korun[ay]?|lira|lei|рубл\w*|гривн\w*|гривень|грн|долар\w*"
-    r"|доллар\w*|евро|євро|lire"
-    r"|dolar\w*|ευρώ|دولار\w*|ريال\w*|جنيه\w*|रुपय\w*)(?![^\W\d_])"
+    r"|доллар\w*|евро|євро|lire|dolar\w*|ευρώ|دولار\w*|ريال\w*|جنيه\w*|रुपय\w*)(?![^\W\d_])"
 )
 _MINOR = any_case(
     r"\s?(?:cents?|pence|pennies|p|centimes?|céntimos?|centavos?|cêntimos?|centesim[io]|grosz\w*|öre|øre|kuruş|haléř\w*"

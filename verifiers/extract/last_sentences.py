@@ -31,16 +31,13 @@ _COURTESY = any_case(
     r"|good luck|cheers|enjoy|best (?:of luck|wishes|regards)|have (?:a|fun)|happy to|glad|you['’]re welcome"
     r"|any (?:other|more|further)? ?questions|q\.?e\.?d|done|that['’]?s (?:it|all)|(?:a |what a |such a )?(?:very "
     r"|quite )?(?:nice|fun|neat|lovely|great|cute|easy|simple|pleasant)\b|(?:that|this|it) was (?:\w+ )?(?:fun|nice"
-    r"|easy|a pleasure|simple)"
-    r"|ich hoffe|hoffentlich|danke|vielen dank|viel (?:erfolg|spaß|glück)|gern|fertig"
+    r"|easy|a pleasure|simple)|ich hoffe|hoffentlich|danke|vielen dank|viel (?:erfolg|spaß|glück)|gern|fertig"
     r"|j['’]espère|merci|bonne|bon courage|voilà|espero|gracias|muchas gracias|suerte|mucha suerte|listo|un saludo"
     r"|saludos|obrigad[oa]|boa sorte|pronto|abraços?|grazie|spero|in bocca al lupo|buona|ecco|hopelijk|bedankt|dank"
     r"|succes|veel (?:succes|plezier)|graag gedaan|tack|hoppas|jag hoppas|lycka till|mam nadzieję|dziękuję"
-    r"|powodzenia|umarım|teşekkür|iyi"
-    r"|kolay gelsin|hy vọng|cảm ơn|chúc|semoga|terima kasih|selamat"
+    r"|powodzenia|umarım|teşekkür|iyi|kolay gelsin|hy vọng|cảm ơn|chúc|semoga|terima kasih|selamat"
     r"|надеюсь|спасибо|удачи|готово|希望|谢谢|谢|祝|加油|ありがとう|お役|ご参考|以上です|頑張|감사|도움이|고맙"
-    r"|수고|شكرا|آمل|أتمنى"
-    r"|بالتوفيق|أرجو|धन्यवाद|आशा|शुभ)"
+    r"|수고|شكرا|آمل|أتمنى|بالتوفيق|أرجو|धन्यवाद|आशा|शुभ)"
 )
 _CHECK = any_case(
     r"(?:as a |for a |by way of |a |the |on |nous |wir |we |man |si |quick |sanity |to |we can |one can |let['’]s "
@@ -101,13 +98,11 @@ _CALLS_WRONG = any_case(
     r"\b(?:(?:is|was|were|would be|would have been) (?:wrong|incorrect|a mistake|an error|not right|not "
     r"correct)|(?:ist|war|wäre) falsch|(?:est|était|serait) faux"
     r"|(?:es|era|sería) (?:incorrecto|un error|falso)|(?:é|era|seria|estava) (?:errado|incorreto|um erro)|(?:è"
-    r"|era|sarebbe) (?:sbagliato|un errore)"
-    r"|(?:was|is|zou) fout)\W*$"
+    r"|era|sarebbe) (?:sbagliato|un errore)|(?:was|is|zou) fout)\W*$"
 )
 _APPROXIMATE = any_case(
     r"\b(?:about|around|almost|nearly|roughly|approximately|just|not quite|environ|presque|fast|etwa|rund|casi"
-    r"|quase|quasi|circa)\b|почти|около|примерно"
-    r"|大约|約|约|几乎|거의|약 "
+    r"|quase|quasi|circa)\b|почти|около|примерно|大约|約|约|几乎|거의|약 "
 )
 _LATEX_FRACTION = lazy_pattern(r"\\[dt]?frac\{(\d{1,9})\}\{(\d{1,9})\}")
 _DELIMITERS = lazy_pattern(r"\\[()\[\]]|\$")

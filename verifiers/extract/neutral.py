@@ -24,8 +24,7 @@ _ONLY = lazy_pattern(
 _IFF = any_case(  # "x² < 9 if and only if -3 < x < 3"
     r"(?<!fails)(?<!false)(?<!wrong)(?<!undefined),?\s(?:if,? and only if|si,? et seulement si|genau dann,? wenn"
     r"|si,? y s[oó]lo si|se,? e (?:somente|s[oó]|apenas) se|se,? e solo se|wtedy i tylko wtedy,? gdy"
-    r"|тогда и только тогда,? когда)(?=,?\s[$\\(]*[-−]?[\w./|^²]{1,8}\s?[<>≤≥=\\])"
-    r"|当且仅当"
+    r"|тогда и только тогда,? когда)(?=,?\s[$\\(]*[-−]?[\w./|^²]{1,8}\s?[<>≤≥=\\])|当且仅当"
 )
 # "Although some say 10, ...": not the writer's own doubt
 _CONCEDED = any_case(rf"(?:^|(?<=[.!?]\s)|(?<=\n)){CONCEDING}[^,.;!?\n]{{1,120}},\s")

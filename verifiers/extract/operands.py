@@ -56,8 +56,7 @@ _GIVES = any_case(
     r"\b(?:is|are|be|equals?|into|gives?|get|have|becomes?|obtain|simplif(?:y|ies) to|(?:down|out) (?:to|as)|leaves?"
     r"|yields?|(?:it|that)['’]s|ist|ergibt|wird|daraus|lautet|zu|erhält|erhalten|est|donne|devient|vaut|obtient|trouve|obtenons"
     r"|trouvons|es|da|queda|resulta|obtiene|obtenemos|é|dá|fica|obtém|obtemos|è|diventa|dà|ottiene|otteniamo|trova|jest"
-    r"|daje|blir)\s+$"
-    r"|(?:равно|получаем|получится|это|—|–|=|是|为|得到|は|が|sonuç)\s*$"
+    r"|daje|blir)\s+$|(?:равно|получаем|получится|это|—|–|=|是|为|得到|は|が|sonuç)\s*$"
 )
 
 

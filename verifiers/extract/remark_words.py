@@ -56,13 +56,11 @@ CONFUSED = (
     r"(?:do not|don['’]t|not to be|be careful not to|never)\s+confuse\w*|not to be confused"
     r"|nicht (?:mit [^.!]{3,40} )?(?:zu )?verwechseln|verwechsle"
     r"|ne pas confondre|ne confond\w*|à ne pas confondre|no (?:lo )?confund\w*|não confund\w*|non confond\w*"
-    r"|da non confondere|не путать"
-    r"|не путай\w*|不要(?:和|与|跟)?[^,，。]{0,12}混淆|混同し"
+    r"|da non confondere|не путать|не путай\w*|不要(?:和|与|跟)?[^,，。]{0,12}混淆|混同し"
 )
 CONTRAST = (
     r"(?:and |but |und |et |y |e |а )?(?:not|nicht|non(?: pas)?|pas|no|não|не|niet|inte|nie|bukan|değil"
-    r"|instead of|rather than)(?!\w)"
-    r"|不是|而不是|而非|न कि"
+    r"|instead of|rather than)(?!\w)|不是|而不是|而非|न कि"
 )
 WOULD = (
     r"(?:\b(?:would|could|wäre[nt]?|würden?|hätten?|käme[nt]?|gäbe|[^\W\d_]+raient|[^\W\d_]+rait|(?:ser|habr|dar|tendr"
@@ -113,8 +111,7 @@ EXCLAIMS = any_case(
     r"|(?:davvero )?(?:facile|semplice)"
     r"|(?:helemaal )?niet (?:slecht|gek|verkeerd|moeilijk|zo moeilijk)|(?:inte (?:alls )?(?:så )?(?:illa|dåligt|svårt))"
     r"|(?:całkiem |wcale )?(?:nieźle|nie tak (?:źle|mało)|proste)|(?:совсем |очень )?(?:неплохо|несложно|просто|легко)"
-    r"|(?:зовсім )?непогано"
-    r"|(?:hiç )?fena değil|(?:cukup |lumayan )?(?:mudah|lumayan|bagus)|không tệ(?: chút nào)?"
+    r"|(?:зовсім )?непогано|(?:hiç )?fena değil|(?:cukup |lumayan )?(?:mudah|lumayan|bagus)|không tệ(?: chút nào)?"
     r"|(?:还|還|真|很|挺)?(?:不错|不難|不难|简单|简单吧)"
     r"|(?:なかなか|とても)?(?:悪くない|簡単)(?:です)?ね?|나쁘지 않(?:네요|죠|아요)|쉽(?:죠|네요)|(?:ليس سيئ|غير سيئ"
     r"|سهل)\w*(?: على الإطلاق)?|बुरा नहीं)"
@@ -150,8 +147,7 @@ NOT_ASKED = Gated(
 POINTS = any_case(  # such a remark must name its thing
     r"[\s*_(]*+(?:and |but )?(?:(?:it|this|that|these|those|which|what|everything|all|here|there|he|she|they|das"
     r"|dies\w*|es|alles|er|sie|ça|cela|ceci|c|ce|cette|tout|eso|esto|todo|isso|isto|tudo|ciò|questo|tutto|dat|dit|alles"
-    r"|det|allt|to|это|всё|це|bu)(?![^\W\d_])"
-    r"|这|那|它|これ|それ|그|이것|هذا|ذلك|यह)"
+    r"|det|allt|to|это|всё|це|bu)(?![^\W\d_])|这|那|它|これ|それ|그|이것|هذا|ذلك|यह)"
 )
 SPEAKS = any_case(
     r"\b(?:i|we|ich|wir|je|on|yo|eu|io|ik|jag|я|мы|error|slip|oops|no)\b|我|私|僕|저|not |\bpero\b|\bbut\b|\baber\b"
@@ -198,8 +194,7 @@ OTHERWISE = any_case(
     r"(?:(?=(?:had|were|hätten?|wären?|würden?|gdyby)\b|(?:if|wenn|si|se|если|als|om|eğer)\b[^,.!?=]{0,120}?\b(?:had"
     r"|were|weren['’]t|asked|wanted|instead|hätten?|wären?|würden?|gefragt|était|étaient|avait|avaient|voulait|fueran?"
     r"|fuese|hubiera|preguntaran?|quisiera|fossem?|fosse|houvesse|avesse|chiedesse|gdyby|zou|zouden|vore|hade|бы"
-    r"|olsaydı|sorsaydı)\b"
-    r"|(?:without|ohne|sans|sin|sem|senza|без|bez|zonder|utan)\s)[^.!?=]{0,200}"
+    r"|olsaydı|sorsaydı)\b|(?:without|ohne|sans|sin|sem|senza|без|bez|zonder|utan)\s)[^.!?=]{0,200}"
     + WOULD
     + r"|如果[^。！？=]{0,80}就)[^=]*"
 )

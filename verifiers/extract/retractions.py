@@ -32,8 +32,7 @@ _SELF = Gated(
         r"|\bnot the (?:final )?answer\b|\bchanged my mind\b"
         r"|\bi (?:don['’]t|do not|can['’]t|cannot) (?:know|solve|answer|determine|find|figure)\b"
         r"|\bthat['’]s (?:a lie|not true|nonsense)\b|\bdon['’]t (?:believe|trust) (?:it|that|this|me)\b"
-        r"|\bthe opposite is true\b"
-        r"|\b(?:none|nothing) of (?:this|that|the above) is (?:true|correct|right)\b"
+        r"|\bthe opposite is true\b|\b(?:none|nothing) of (?:this|that|the above) is (?:true|correct|right)\b"
         r"|\bi (?:just |simply )?(?:made|make) (?:that|this|it|everything)(?: \w+)? up\b"
         r"|\b(?:that|this|it) (?:is|was) (?:just )?a (?:joke|lie|trick)\b|\bi was (?:joking|lying|kidding)\b"
         r"|\bi give up\b|\bi stand corrected\b"
@@ -42,8 +41,7 @@ _SELF = Gated(
         # the writer mixed things up
         r"\bi(?:['’]ve| have| had)? (?:swapped|mixed (?:up|them|it)|reversed|mixed|(?:had|got) (?:it|them"
         r"|that) (?:backwards?|the wrong way))|\bich habe (?:\w+ ){0,4}(?:vertauscht|verwechselt)"
-        r"|\bje me suis (?:trompée?|emmêlée?)"
-        r"|\bj['’]ai "
+        r"|\bje me suis (?:trompée?|emmêlée?)|\bj['’]ai "
         r"(?:tout )?(?:inversé|confondu)\b|\b(?:lo|las|los) he puesto al revés|\bme he (?:liado|confundido|equivocado)"
         r"|\bme equivoqué|\bmi sono (?:sbagliat|confus)|\bho (?:invertito|confuso|scambiato)\b|\bme enganei"
         r"|\b(?:eu )?(?:troquei|inverti)\b|(?<!\w)я? ?(?:перепутал|ошибся|ошиблась)|\b(?:pomyliłem|pomyliłam"
@@ -65,8 +63,7 @@ _SELF = Gated(
         r"|doubled|halved|divided|squared|subtracted|increased|reduced)\b|\b(?:doubling|halving|squaring|multiplying"
         r"|negating) (?:this|it)\b"
         r"|\bbut (?:we|i|you|the (?:question|problem)) (?:need|want|asks?|(?:are|were) asked|seek)\b"
-        r"|\bzwischen(?:summe|ergebnis)\b"
-        r"|\bi (?:still )?need to (?:add|subtract|multiply|divide|double)\b",
+        r"|\bzwischen(?:summe|ergebnis)\b|\bi (?:still )?need to (?:add|subtract|multiply|divide|double)\b",
         # "this result is wrong" in other languages
         r"\b(?:ce|cet|cette|este|esta|esse|essa|questo|questa|dieses|diese) (?:résultat|réponse|valeur|solution"
         r"|resultado|respuesta|valor|solución|solução|resposta|risultato|risposta|valore|soluzione|ergebnis|antwort"
@@ -91,8 +88,7 @@ _SELF = Gated(
         r"|\b(?:j['’]ai|nous avons|on a) (?:oublié|omis)|\b(?:olvidé|olvidamos|se me olvidó|esqueci|esquecemos)\b"
         r"|\b(?:ho|abbiamo) dimenticato\b|(?<![^\W\d_])(?:забыл|забыла|забыли|упустил[аи]?|пропустил[аи]?)(?![^\W\d_])"
         r"|(?<![不别別没沒])(?<!不要)(?<!没有)(?<!沒有)(?<!不能)(?:忘了|忘记了|忘記了|漏了|漏掉了|漏算了)"
-        r"|(?:忘れてい?まし|見落として)"
-        r"|(?:빠뜨렸|놓쳤|잊었)|(?:نسيت|نسينا)(?!\w)",
+        r"|(?:忘れてい?まし|見落として)|(?:빠뜨렸|놓쳤|잊었)|(?:نسيت|نسينا)(?!\w)",
         rf"\b{_SUBJECT}(?:['’]s| is| was| are| were| must be| has to be| seems| looks) (?:\w+ly |also |all |just |a "
         rf"|an |the |my )?"
         r"(?:not (?:right|correct|true|it|the (?:right|correct|real|final)? ?answer|what|valid|possible)|wrong\b"
@@ -128,8 +124,7 @@ _SELF = Gated(
         r"|\bđính chính\b|\bthực ra\b",
         r"(?<!\w)(?:(?:это|ответ) (?:неверн|неправильн|не\s+(?:так|то|верно|правильно)|ошибк)|я ошиб|ошибся"
         r"|ошиблась|имею в виду|имел[аи]? в виду|забудь|на самом деле|исправл|поправка|беру (?:это"
-        r"|свои слова) (?:назад|обратно)"
-        r"|точнее|вернее|(?:правильный|верный|настоящий) ответ)",
+        r"|свои слова) (?:назад|обратно)|точнее|вернее|(?:правильный|верный|настоящий) ответ)",
         "不对|不對|[算说說弄写寫搞看]错|[算說弄寫搞看]錯|错了|錯了|是错的|是錯的|我的?意思是|更正|修正|纠正"
         "|口误|作废|收回|真正的答案|正确(?:的)?答案|正確(?:的)?答案",
         "間違え|間違い|訂正|違いました|違います|ではなくて|失礼しました|撤回|取り消し|本当の答え|正しい答え|正しくは",
@@ -140,8 +135,7 @@ _SELF = Gated(
 )  # fmt: skip
 _OTHERS_MISTAKE = any_case(
     r"\b(?:common\w*|students?|people|some(?:one)?|one (?:might|may|could)|you (?:might|may|could)|tempt\w*"
-    r"|if|would|häufig\w*|souvent|común|comum|comune)\b"
-    r"|часто|常见|常見|よくある|흔한"
+    r"|if|would|häufig\w*|souvent|común|comum|comune)\b|часто|常见|常見|よくある|흔한"
 )
 # A weak correction and a value: the value must agree with the answer.
 _INSTEAD = Gated(
@@ -159,8 +153,7 @@ _INSTEAD = Gated(
         r"|veya|belki|lub|może|atau|mungkin|hoặc|có lẽ)\b[,:;.!—–-]*\s*"
         r"(?:no\b[,.]?\s*)?(?:it(?:['’]s| is| was| should be| could be| might be| may be)|the (?:answer"
         r"|result) (?:is|was)|that(?:['’]s| is)|i (?:get|got)|we get|should be|make (?:it|that)|even|also"
-        r"|maybe|perhaps|possibly"
-        r"|vielleicht|peut-être|talvez|tal vez|quiz[áa]s?|forse|es ist|c['’]est|es|é|è)?\s*",
+        r"|maybe|perhaps|possibly|vielleicht|peut-être|talvez|tal vez|quiz[áa]s?|forse|es ist|c['’]est|es|é|è)?\s*",
         r"\b(?:it|that)(?:['’]s| is) (?:really|actually|in (?:fact|truth|reality)|truly),?\s*",
         rf"\bit(?:['’]s| is)\s*(?={VALUE}[\s.!*]*$)",
         r"\b(?:it|that|this|the (?:answer|result|value)) (?:should|must|has to|ought to|needs to|could|might"
@@ -211,8 +204,7 @@ _OR = any_case(r"(?:or|oder|ou|o)\b")
 _OTHER_VALUE = lazy_pattern(VALUE)
 _EXEMPT = any_case(
     r"\brather than\b|\binstead of\b|不要|不是|并非|而非|(?<!\w)не\s|检验|验算|=|≠|\\ne|<|>|[+×*]|\\cdot|\\times"
-    r"|\b(?:not|no|would|problem|page|more|because|since|line|step|source)\b"
-    r"|n['’]t\b"
+    r"|\b(?:not|no|would|problem|page|more|because|since|line|step|source)\b|n['’]t\b"
     r"|(?<!edit)(?<!update)(?<!correction)(?<!corrected)(?<!answer)(?<!result)(?<!better)(?<!rather)(?<!sorry)(?<!oops)\s*[:：]"
 )  # a calculation, a denial of another value, "Confidence: 90%"
 _LAST = any_case(r"(?:\s*(?:is|are) (?:also )?(?:possible|right|correct|better|it)|でした|です|입니다)?[\s.!?。)*]*$")

@@ -82,8 +82,7 @@ _NONE_LEFT = any_case(
     r"|,?\s*(?:sin (?:que sobre nada|resto)|y no sobran? (?:ning[úu]n[oa]?|nada)|e não sobra(?:m)? (?:nenhum\w*"
     r"|nada))\b"
     r"|,?\s*(?:senza resto|e non (?:ne )?avanza(?:no)? (?:nessun\w*|niente|nulla)|et il n['’]en reste (?:aucun\w*"
-    r"|plus))\b"
-    r"|,?\s*und (?:es bleibt )?(?:keine[rs]?|nichts) (?:bleibt )?übrig\b"
+    r"|plus))\b|,?\s*und (?:es bleibt )?(?:keine[rs]?|nichts) (?:bleibt )?übrig\b"
 )
 _MORE = any_case(
     r"\b(?:more|less|fewer|extra|mehr|weniger|de plus|de moins|más|menos|a mais|a menos|in più|in meno|больше|меньше"
@@ -108,8 +107,7 @@ _AT_ANOTHER_TIME = Gated(
     r"\b(?:yesterday|the day before yesterday|ago|gestern|vorgestern|vor \w+ (?:jahren|tagen|wochen|stunden)|avant-hier"
     r"|il y a \w+ (?:ans|jours|heures)|ayer|anteayer|hace \w+ (?:años|días|horas)|ontem|anteontem|ieri|\w+ (?:anni"
     r"|giorni|ore) fa|gisteren|eergisteren|geleden|igår|wczoraj|przedwczoraj|temu|вчера|позавчера|назад|dün|hôm qua"
-    r"|kemarin)\b|昨日"
-    r"|一昨日|昨天|前天|어제|그저께|أمس"
+    r"|kemarin)\b|昨日|一昨日|昨天|前天|어제|그저께|أمس"
 )
 
 

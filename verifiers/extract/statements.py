@@ -158,8 +158,7 @@ _SAID_TRUE_OR_FALSE = Gated(
 )
 _INFINITELY_MANY = Gated(
     r"\b(?:infinitely many|an infinite number|unendlich viele|une infinité|infinit[oa]s|infinite(?= soluzion)"
-    r"|oneindig veel|oändligt många)\b"
-    r"|бесконечно много|无数(?:个|多)?|无穷多(?:个)?|無数|무수히 많"
+    r"|oneindig veel|oändligt många)\b|бесконечно много|无数(?:个|多)?|无穷多(?:个)?|無数|무수히 많"
 )
 # "So no, it is not prime."
 _TRUTH = any_case(

@@ -22,8 +22,7 @@ _WORDS = sorted({"yes", "no", "true", "false", *TRUTHS} - {"正", "真", "假", 
 # A yes or no that stands alone: after punctuation, a concluding word or a copula, and before punctuation.
 _ALONE = lazy_pattern(
     r"(?:^|[,:;：，、—–]\s*|\b(?:is|ist|est|es|è|é|is|jest|là|adalah|so|also|donc|quindi|portanto|так что|ответ"
-    r"|значит)\s+"
-    r"|(?:所以|因此|よって|ので|따라서)[、,，]?\s*)[\"“«'*_$]*"
+    r"|значит)\s+|(?:所以|因此|よって|ので|따라서)[、,，]?\s*)[\"“«'*_$]*"
     rf"(?P<truth>{'|'.join(map(re.escape, _WORDS))})[\"”»'*_$]*(?=\s*(?:[.,;!:。，、—–]|$)|\slo )",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -48,14 +47,12 @@ _OPEN = any_case(
     r"|moment|falsch|si(?! (?:ottiene|trova|ha|può|divide|deduce|ricava|vede|scrive|tratta)\b)|peut-être|sauf|dit"
     r"|quizás?|tal vez|salvo|dice|perdón|talvez|depende|diz|forse|dipende|tranne|если|может|возможно|говорит"
     r"|als (?:je|we|men|het|de)|misschien|tenzij|jeśli|może|chyba|om (?:man|det|vi)|kanske|eğer|belki|nếu|có lẽ|jika"
-    r"|mungkin)(?![^\W\d_])|如果|也许|可能|除非|もし|かも|만약"
-    r"|아마|إذا|ربما|अगर|यदि|शायद"
+    r"|mungkin)(?![^\W\d_])|如果|也许|可能|除非|もし|かも|만약|아마|إذا|ربما|अगर|यदि|शायद"
 )
 _EASY = any_case(r",? which (?:is|can be) (?:easy|hard|simple|difficult|tempting) to \w+(?: if you [^.,;]*)?")
 _NEGATES = any_case(
     r"(?<![^\W\d_])(?:not|never|nicht|kein\w*|pas|no|não|non|niet|geen|inte|nie|не|değil\w*|không|tidak"
-    r"|bukan|ليس|ليست|لا|नहीं)(?![^\W\d_])"
-    r"|n['’]t\b|[不没]|ない|ません|않|아니|아닙"
+    r"|bukan|ليس|ليست|لا|नहीं)(?![^\W\d_])|n['’]t\b|[不没]|ない|ません|않|아니|아닙"
 )
 # Asks for yes or no, in languages with spaces between words.
 _ASKS = any_case(
@@ -91,8 +88,7 @@ _GENERIC = frozenset("numb inte zahl nomb núme nume numm geta tal licz числ
 _NO = any_case(
     r"(?<![^\W\d_])(?:not|never|cannot|none|nicht|kein\w*|nie|niemals|pas|jamais|aucune?|não|nenhum\w*|non|nessun\w*"
     r"|ning[uú]n\w*|nunca|niet|geen|nooit|inte|aldrig|ingen|inget|не|нет|ни|ні|żad\w*|değil\w*|không|tidak|bukan|ليس"
-    r"|ليست|لا|नहीं|nic|není|nejsou|nemá|δεν|نیست|לא|אינו|אינה)(?![^\W\d_])"
-    r"|n['’]t\b|(?<![^\W\d_])n['’](?=[^\W\d_])"
+    r"|ليست|لا|नहीं|nic|není|nejsou|nemá|δεν|نیست|לא|אינו|אינה)(?![^\W\d_])|n['’]t\b|(?<![^\W\d_])n['’](?=[^\W\d_])"
 )
 _NO_ALONE = any_case(r"(?<![^\W\d_])no(?![^\W\d_])")  # "in the" in Portuguese
 # "Can a triangle have ...?", answered by "Such a triangle doesn't exist."

@@ -27,9 +27,7 @@ NO_SOLUTION = (
     r"|(?:hicbir|hiçbir) (?:c|ç)ozumu yok(?:tur)?|(?:rovnice |soustava )?nem[aá] (?:zadn[eé] )?[rř]esen[ií]"
     r"|(?:рівняння )?не має (?:дійсних )?(?:розв.?язків|коренів)|çozum yok|cozum yok(?:tur)?|vo nghiem|tidak ada solusi"
     r"|(?:方程|该方程|原方程|此方程|这个方程|它)?(?:无|無|没有|沒有)(?:实数|實數)?(?:解|根)|(?:実数|整数)?解(?:なし"
-    r"|は?ない|はありません|は?存在しません|は?存在しない)"
-    r"|해(?:가|는)? ?(?:전혀 )?없(?:다|음|습니다)"
-    r"|해 ?없음"
+    r"|は?ない|はありません|は?存在しません|は?存在しない)|해(?:가|는)? ?(?:전혀 )?없(?:다|음|습니다)|해 ?없음"
     r"|لا (?:يوجد|توجد) (?:حل|حلول)|ليس (?:لها|له) حل"
 )
 # A clause that says within a sentence that there is no solution. Its "no" does not deny an answer.
