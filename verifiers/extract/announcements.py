@@ -121,9 +121,8 @@ _SAID_AFTER = lazy_pattern(
 )
 _MISTAKE = Gated(
     r"\b(?:common|typical|frequent|usual|classic|easy|tempting) (?:mistakes?|errors?|pitfalls?|traps?)\b[^.!?\n]*$"
-    r"|\b(?:häufige[rn]?|typische[rn]?)"
-    r" fehler\b[^.!?\n]*$|\berreurs? (?:fréquentes?|courantes?|classiques?)\b[^.!?\n]*$|\berror(?:es)? (?:común"
-    r"|comunes|frecuentes?|típicos?)\b[^.!?\n]*$"
+    r"|\b(?:häufige[rn]?|typische[rn]?) fehler\b[^.!?\n]*$|\berreurs? (?:fréquentes?|courantes?"
+    r"|classiques?)\b[^.!?\n]*$|\berror(?:es)? (?:común|comunes|frecuentes?|típicos?)\b[^.!?\n]*$"
     r"|\berros? comu(?:m|ns)\b[^.!?\n]*$|\berror[ei] comun[ei]\b[^.!?\n]*$|(?<!\w)част\w+ ошибк\w+[^.!?\n]*$"
     r"|常见的?错误[^。\n]*$|よくある(?:間違い|誤り)[^。\n]*$|흔한 실수[^.\n]*$"
 )
@@ -167,33 +166,10 @@ def announced(text: str, start: int) -> Extraction | None:
         span = payload(text, match.end)
         if span is None:
             continue
-        sentence = text[sentence_start(text, match.start, start) : match.end]
-        head = text[span[0] : span[0] + 40].lstrip(" *_`$")
-        if (starts_negated(head) and not says_no_solution(text[slice(*span)])) or not (
-            _says_plainly(sentence) or _states(sentence)
-        ):
+        if _is_denied(text, start, match, span, last=match is matches[-1]):
             denied = True
-            continue
-        value = _VALUE.match(text, *span) if match is not matches[-1] else None
-        if value is not None and denied_after(text, value.end(), span[1]):  # "Cevap 14 değil, ..."
-            denied = True
-            continue
-        tail = text[span[1] : span[1] + 3]
-        if ((len(match.word) > 16 or not match.word.isascii()) and COMPARES.search(match.word)) or (
-            not match.word.isascii() and _ASKED_ELSE.search(match.word)
-        ):
-            denied = True
-            continue
-        if "would" in match.word and _HYPOTHETICAL.match(sentence):
-            denied = True
-            continue
-        if not text.isascii() and _SAID_AFTER.search(text, span[0], min(span[0] + 60, len(text))):
-            denied = True
-            continue
-        if tail.startswith(("?", "？", "؟", "か？", "吗")) or _asked(sentence[: match.start - match.end]):
-            denied = True
-            continue
-        stated.append((match, span))
+        else:
+            stated.append((match, span))
     if not stated:
         return Extraction(None, "negated") if denied else None
     if len(stated) > 1:
@@ -221,6 +197,25 @@ def announced(text: str, start: int) -> Extraction | None:
             break
         others.append(earlier)
     return Extraction(span, "result" if WEAK.match(match.word) else "anchor", tuple(others[:4]))
+
+
+def _is_denied(text: str, start: int, anchor: Anchor, span: Span, *, last: bool) -> bool:
+    """Returns whether the words beside an announced answer deny, ask, suppose or report it."""
+    sentence, word = text[sentence_start(text, anchor.start, start) : anchor.end], anchor.word
+    if starts_negated(text[span[0] : span[0] + 40].lstrip(" *_`$")) and not says_no_solution(text[slice(*span)]):
+        return True
+    if not (_says_plainly(sentence) or _states(sentence)):
+        return True
+    value = None if last else _VALUE.match(text, *span)
+    if value is not None and denied_after(text, value.end(), span[1]):  # "Cevap 14 değil, ..."
+        return True
+    if (len(word) > 16 or not word.isascii()) and COMPARES.search(word):
+        return True
+    if (not word.isascii() and _ASKED_ELSE.search(word)) or ("would" in word and _HYPOTHETICAL.match(sentence)):
+        return True
+    if not text.isascii() and _SAID_AFTER.search(text, span[0], min(span[0] + 60, len(text))):
+        return True
+    return text.startswith(("?", "？", "؟", "か？", "吗"), span[1]) or _asked(sentence[: anchor.start - anchor.end])
 
 
 def _excluded(text: str, span: Span) -> list[str]:

@@ -149,10 +149,9 @@ _LEADS_TO_LINES = any_case(  # "So the solution is:", and no other word
 )
 _MOST_LINES = 8
 _ASKS_BOUND = any_case(
-    r"[<>≤≥]|\\(?:l|g)(?:e|eq|t)(?![a-z])|\bfor (?:which|what) (?:real )?(?:\$?[a-z]\$?|values?|numbers?)\b"
-    r"|\b(?:domain|range|domaine|dom[ií]nio|definitions\w+|wertebereich|ensemble de"
-    r" définition|dziedzin\w+|zbiór wartości)\b|область (?:определения|значений|визначення|значень)|定义域|值域"
-    r"|定義域|정의역|치역"
+    r"[<>≤≥]|\\(?:l|g)(?:e|eq|t)(?![a-z])|\bfor (?:which|what) (?:real )?(?:\$?[a-z]\$?|values?|numbers?)\b|\b(?:domain"
+    r"|range|domaine|dom[ií]nio|definitions\w+|wertebereich|ensemble de définition|dziedzin\w+|zbiór wartości)\b"
+    r"|область (?:определения|значений|визначення|значень)|定义域|值域|定義域|정의역|치역"
 )
 _SIGNED = r"\$?(?P<{}>[-−]?\d{{1,9}}(?:[./]\d{{1,9}})?)\$?"
 _IN = r"(?:included|inclusive|incluses|eingeschlossen|incluidos|incluídos|inclusi|compresi)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from fractions import Fraction
 
@@ -77,12 +78,12 @@ _EXPLAINS = any_case(
     r"|(?:man sieht (?:das|es)|das (?:sieht man|folgt|ergibt sich)) (?:an|aus|daran|daraus|weil|wenn)"
     r"|(?:on le voit|cela (?:se voit|découle)) (?:à|de|avec|en|car)"
     r"|(?:esto|se) (?:puede ver|se ve|se deduce) (?:a partir|de|en|por)"
-    r"|to see (?:why|this)(?: (?:is|holds|works)[^,:]{0,30})?[,:]|here['’]?i?s (?:why|how)|the reason(?: "
-    r"for (?:this|that))? is|(?:short |brief )?(?:explanation|reason(?:ing)?|justification)\s*:"
-    r"|(?:this|that|it|which) (?:makes sense|is (?:plausible|reasonable|sensible|logical|to be expected|as "
-    r"expected)),? (?:because|since|as|for)"
-    r"|(?:begründung|erklärung)\s*:|(?:das|dies) (?:ist (?:plausibel|logisch|sinnvoll)|ergibt sinn|passt),? "
-    r"(?:denn|weil|da)"
+    r"|to see (?:why|this)(?: (?:is|holds|works)[^,:]{0,30})?[,:]|here['’]?i?s (?:why|how)|the reason(?: for (?:this"
+    r"|that))? is|(?:short |brief )?(?:explanation|reason(?:ing)?|justification)\s*:"
+    r"|(?:this|that|it|which) (?:makes sense|is (?:plausible|reasonable|sensible|logical|to be expected"
+    r"|as expected)),? (?:because|since|as|for)"
+    r"|(?:begründung|erklärung)\s*:|(?:das|dies) (?:ist (?:plausibel|logisch|sinnvoll)|ergibt sinn|passt),? (?:denn"
+    r"|weil|da)"
     r"|(?:explication|justification)\s*:|c['’]est (?:logique|plausible|cohérent),? (?:car|puisque|parce que)"
     r"|(?:explicación|justificación)\s*:|(?:esto )?(?:es lógico|tiene sentido|es plausible),? (?:porque|ya que|pues)"
     r"|(?:explicação|justificativa)\s*:|(?:isso )?(?:é lógico|faz sentido|é plausível),? (?:porque|pois|já que)"
@@ -90,8 +91,7 @@ _EXPLAINS = any_case(
     r"|förklaring|wyjaśnienie|uzasadnienie|объяснение|açıklama|giải thích|penjelasan)\s*:"
     r"|(?:check|verification|double-check|probe|überprüfung|vérification|comprobación|verificação|verifica|controle"
     r"|sprawdzenie|проверка|验证|检验|验算|検算|確認|검산|확인)[\s*_:]*\Z"
-    r"|(?:это логично|это правдоподобно),? (?:потому что|так "
-    r"как|ведь))(?:(?<=[,:])|(?![^\W\d_]))"
+    r"|(?:это логично|это правдоподобно),? (?:потому что|так как|ведь))(?:(?<=[,:])|(?![^\W\d_]))"
 )
 # "The 11 I started with was wrong", "12 would be wrong": the sentence rejects another value.
 _CALLS_WRONG = any_case(
@@ -152,16 +152,9 @@ def _closing(text: str, start: int, end: int, prompt: str) -> tuple[int, list[Sp
 
 def all_sentences(text: str, low: int, end: int) -> list[Span]:
     """Returns the spans of all sentences that contain a letter or a digit."""
-    spans = []
-    at = low
-    for match in STOP.finditer(text, low, end):
-        spans.append((at, match.end()))
-        at = match.end()
-    spans.append((at, end))
-    trimmed = (
-        (low + len(part) - len(part.lstrip(ORNAMENT)), high) for low, high in spans for part in (text[low:high],)
-    )
-    return [span for span in trimmed if any(char.isalnum() for char in text[slice(*span)])]
+    ends = itertools.pairwise((low, *(stop.end() for stop in STOP.finditer(text, low, end)), end))
+    parts = ((text[begin:stop].lstrip(ORNAMENT), stop) for begin, stop in ends)
+    return [(stop - len(part), stop) for part, stop in parts if any(char.isalnum() for char in part)]
 
 
 def _adds_nothing(text: str, sentences: list[Span], language: str, wanted: Asked) -> bool:
@@ -218,8 +211,12 @@ def _is_reason(part: str, language: str) -> bool:
     (begin, end), _ = main_clause(part, (0, len(part)), language)
     if begin and quantities(part, begin, end, language):
         return False  # "Because a pentagon has five corners, five edges meet there."
-    rest = _GIVES_REASON.sub(" ", part) if UNSPACED.search(part) else part[8:]
-    return not (SO.search(rest) or OPPOSED.search(rest) or objection(rest, language) or unsure(rest))
+    return not _turns(_GIVES_REASON.sub(" ", part) if UNSPACED.search(part) else part[8:], language)
+
+
+def _turns(part: str, language: str) -> bool:
+    """Returns whether a part concludes, opposes, objects or doubts."""
+    return bool(SO.search(part) or OPPOSED.search(part) or objection(part, language) or unsure(part))
 
 
 def _is_of_others(text: str, sentences: list[Span], language: str, wanted: Asked) -> bool:
@@ -229,9 +226,7 @@ def _is_of_others(text: str, sentences: list[Span], language: str, wanted: Asked
     if not values or len(part) > 200 or "=" in part or not all(says_other(text, wanted, value) for value in values):
         return False
     bare = _APPROXIMATE.sub(" ", part)
-    if SO.search(bare) or OPPOSED.search(bare) or objection(bare, language) or unsure(bare) or REPORTS.search(bare):
-        return False
-    if CORRECTION.search(part) or UNREAL.search(part):
+    if _turns(bare, language) or REPORTS.search(bare) or CORRECTION.search(part) or UNREAL.search(part):
         return False
     keys = {value.key for value in values}
     before = quantities(text, *sentences[-2], language)
@@ -247,16 +242,10 @@ def _explained_from(text: str, sentences: list[Span], language: str) -> int:
         if found is None:
             continue
         rest = text[found.end() : sentences[-1][1]]
-        opposed = SO.search(rest) or OPPOSED.search(rest) or objection(rest, language) or unsure(rest)
-        before = text[slice(*sentences[index - 1])]
-        if (
-            opposed
-            or reports(rest, NOTHING)
-            or CORRECTION.search(rest)
-            or not quantities(before, 0, len(before), language)
-        ):
+        if _turns(rest, language) or reports(rest, NOTHING) or CORRECTION.search(rest):
             break
-        return index
+        before = text[slice(*sentences[index - 1])]
+        return index if quantities(before, 0, len(before), language) else len(sentences)
     return len(sentences)
 
 

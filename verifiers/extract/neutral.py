@@ -15,8 +15,7 @@ _EXACTLY = any_case(
 )
 _REFUTED = any_case(
     r"(?:(?:hence|so|thus|therefore|and),? )?(?:the|our|this|that) (?:supposition|assumption|hypothesis) (?:was|is"
-    r"|must be)"
-    r" (?:false|wrong|absurd|impossible|untenable),? (?:and|so) "
+    r"|must be) (?:false|wrong|absurd|impossible|untenable),? (?:and|so) "
 )
 _ONLY = lazy_pattern(
     r"\b(?P<ne>n(?:e\s|['’]))(?P<kept>[^\W\d_]+\s(?:(?:donc|alors|ainsi)\s)?)(?P<que>(?:plus\s)?que\s)(?=\d|[^\W\d_]+)"

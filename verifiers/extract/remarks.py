@@ -83,21 +83,15 @@ def _before_remark(text: str, stop: int) -> int | None:
             or not words.NUMBERS.search(text, begin, stop)
         )
         return begin if shown else None
-    if (
-        words.EXCLAIMS.fullmatch(text, begin, stop)
-        or words.AGREES.fullmatch(text, begin, stop)
-        or _is_of_something_else(text, begin, stop)
-    ):
-        return begin
-    if _fits(text, begin, stop):
+    alone = words.EXCLAIMS.fullmatch(text, begin, stop) or words.AGREES.fullmatch(text, begin, stop)
+    if alone or _is_of_something_else(text, begin, stop) or _fits(text, begin, stop):
         return begin
     given_up = words.GIVEN_UP.match(text, begin, stop)
     if given_up and not words.TURNS.search(text, given_up.end(), stop) and _of_other_values(text, given_up.end(), stop):
         return begin
     mistakes = MISTAKES.match(text, begin, stop)
-    if mistakes and words.IS_TO.match(text, mistakes.end(), stop) and not _names_value_before(text, begin, stop):
-        return begin
-    if words.ONLY_THEN.match(text, begin, stop) and not _names_value_before(text, begin, stop):
+    of_mistakes = mistakes and words.IS_TO.match(text, mistakes.end(), stop)
+    if (of_mistakes or words.ONLY_THEN.match(text, begin, stop)) and not _names_value_before(text, begin, stop):
         return begin
     if words.OTHERWISE.fullmatch(text, begin, stop):
         unreal = text[:begin] + text[begin:stop].replace(" instead", "")
@@ -106,11 +100,8 @@ def _before_remark(text: str, stop: int) -> int | None:
     aside = words.BY_THE_WAY.match(text, begin, stop)
     if aside and not words.POINTS.match(text, aside.end(), stop) and _of_other_values(text, begin, stop):
         return None if words.SPEAKS.search(text, aside.end(), stop) else begin
-    if words.WARNING.match(text, begin, stop) and _of_other_values(text, begin, stop, unnamed=True):
-        return begin
-    if _denies_another(text, begin, stop):
-        return begin
-    return _checked_from(text, begin, stop)
+    warns = words.WARNING.match(text, begin, stop) and _of_other_values(text, begin, stop, unnamed=True)
+    return begin if warns or _denies_another(text, begin, stop) else _checked_from(text, begin, stop)
 
 
 def is_rounded(match: re.Match[str]) -> bool:

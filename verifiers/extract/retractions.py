@@ -77,9 +77,8 @@ _SELF = Gated(
         r"|ich korrigiere)\b",
         # an error is found in the text above
         r"\bthere(?:['’]s| is| was| must be) (?:a|an|my) (?:\w+ )?(?:mistake|error|slip)\b",
-        r"\b(?:previous|above|earlier|boxed) (?:answer |value |result |calculation |one |line |box )?(?:is|was"
-        r"|contains|has) "
-        r"(?:\w+ly |a |an )?(?:\w+ )?(?:wrong|incorrect|mistaken|invalid|false|mistake|error|slip)\b",
+        r"\b(?:previous|above|earlier|boxed) (?:answer |value |result |calculation |one |line |box )?(?:is|was|contains"
+        r"|has) (?:\w+ly |a |an )?(?:\w+ )?(?:wrong|incorrect|mistaken|invalid|false|mistake|error|slip)\b",
         rf"\b(?:{_SUBJECT}|the answer|this (?:value|answer|result)) (?:fails|does(?:n['’]t| not) (?:satisfy"
         rf"|check out|fit|survive|hold up|work))\b",
         r"\b(?:il y a|hay|há|c['’]è|da ist|es gibt|есть|здесь) (?:\w+ )?(?:une? |un['’]|um |einen? )?(?:erreur|error"
@@ -99,11 +98,10 @@ _SELF = Gated(
         r"\b(?:real|actual|true|right|correct|proper|better|corrected|revised|updated) (?:final )?(?:answer"
         r"|value|result|solution|one)\s*(?:is|was|should|would|must|:|=|-|comes)",
         r"\bthere (?:is|are) no (?:solutions?|answers?)\b",
-        r"\b(?:das|dies|es)\s+(?:ist|war|stimmt|kann)\s+(?:\w+\s+)?(?:nicht|falsch|verkehrt|unmöglich)"
-        r"|\bich (?:meine|meinte)\b|\bkorrektur\b|\bvergiss\b"
-        r"|\bhabe mich (?:geirrt|verrechnet|vertan)|\bfalsch gerechnet|\brichtig (?:ist|wäre)\b|\b(?<!ist die "
-        r")(?:richtige|tatsächliche|wahre|eigentliche) (?:antwort|lösung)|\bbesser gesagt\b|\bich nehme das zurück"
-        r"|\b(?:ziehe|nehme)\b[^.\n]{0,40}\bzurück\b",
+        r"\b(?:das|dies|es)\s+(?:ist|war|stimmt|kann)\s+(?:\w+\s+)?(?:nicht|falsch|verkehrt|unmöglich)|\bich (?:meine"
+        r"|meinte)\b|\bkorrektur\b|\bvergiss\b|\bhabe mich (?:geirrt|verrechnet|vertan)|\bfalsch gerechnet"
+        r"|\brichtig (?:ist|wäre)\b|\b(?<!ist die )(?:richtige|tatsächliche|wahre|eigentliche) (?:antwort|lösung)"
+        r"|\bbesser gesagt\b|\bich nehme das zurück|\b(?:ziehe|nehme)\b[^.\n]{0,40}\bzurück\b",
         r"\b(?:c['’]est|cela est|ce n['’]est|ça) (?:\w+ )?(?:faux|incorrect|une erreur|pas (?:ça|correct"
         r"|juste|bon|possible))|\bje (?:veux|voulais) dire\b|\bcorrection\b"
         r"|\bje me suis tromp|\boubliez|\boublie (?:ça|cela)|(?<!est la )\b(?:vraie|véritable|bonne) réponse\b"
@@ -195,10 +193,9 @@ _RESTATES = any_case(
 )
 MISTAKES = any_case(
     r"\W*+(?:an? |the |ein(?:e)? |der |die |(?:some |other )?)?(?:common|typical|frequent|usual|häufige?r?|typische?r?"
-    r"|beliebte?r?)"
-    r" (?:mistakes?|errors?|pitfalls?|slips?|traps?|fehler|patzer|irrtum|falle)\b|\W*(?:(?:une |l['’]|el |la |un |uno "
-    r"|o |um |lo )?(?:erreurs? (?:fréquente|courante|classique)s?|error(?:es)? (?:común|comunes|frecuentes?|típicos?)"
-    r"|erros? comu(?:m|ns)|error[ei] (?:comun[ei]|frequent[ei])))\b"
+    r"|beliebte?r?) (?:mistakes?|errors?|pitfalls?|slips?|traps?|fehler|patzer|irrtum|falle)\b|\W*(?:(?:une |l['’]|el "
+    r"|la |un |uno |o |um |lo )?(?:erreurs? (?:fréquente|courante|classique)s?|error(?:es)? (?:común|comunes"
+    r"|frecuentes?|típicos?)|erros? comu(?:m|ns)|error[ei] (?:comun[ei]|frequent[ei])))\b"
 )
 _OR = any_case(r"(?:or|oder|ou|o)\b")
 _OTHER_VALUE = lazy_pattern(VALUE)

@@ -92,8 +92,7 @@ _LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
 # "7/12, which can't be reduced any further", "0.25, or 25 percent": what follows the value only says it again.
 _AGAIN = any_case(
     r"(?P<kept>\d)(?:,|\s[—–-])\s?(?:which|and (?:it|this|that)|a fraction that) (?:can(?:['’]t|not|no longer)"
-    r"|does(?:n['’]t| not)|is)"
-    r" (?:be )?(?:reduced?|simplif(?:y|ied)|irreducible|in (?:lowest|simplest))[^.!?]*"
+    r"|does(?:n['’]t| not)|is) (?:be )?(?:reduced?|simplif(?:y|ied)|irreducible|in (?:lowest|simplest))[^.!?]*"
     r"|(?<![\d.,/])(?P<value>\d?\.\d{1,6}|\d{1,4}/[1-9]\d{0,3}),? (?:or|that is,?|i\.e\.,?|which is) (?P<about>(?:about"
     r"|roughly|approximately|around) )?(?P<percent>\d{1,3}(?:\.\d{1,4})?)\s?(?:%|per ?cent)"
     r"(?![\w%])"
@@ -338,15 +337,11 @@ def _narrowed(sentence: Sentence) -> Extraction | None:
     again = _AGAIN.search(text, *sentence.span)
     if again is not None and (again["value"] is None or _is_percent(again)):
         sentence.span = (sentence.span[0], again.start() + len(again["kept"] or again["value"]))
-    conceded = _CONCEDED.search(text, *sentence.span)
-    if conceded is not None:
-        sentence.span = (sentence.span[0], conceded.start())
-    where = _WHERE.search(text, *sentence.span) if sentence.question.asks_where or sentence.question.names else None
-    if where is not None:
-        sentence.span = (sentence.span[0], where.start())
-    nearly = _NEARLY.search(text, *sentence.span)
-    if nearly:
-        sentence.span = (sentence.span[0], nearly.start())
+    places = (_WHERE,) if sentence.question.asks_where or sentence.question.names else ()
+    for pattern in (_CONCEDED, *places, _NEARLY):
+        beside = pattern.search(text, *sentence.span)
+        if beside is not None:
+            sentence.span = (sentence.span[0], beside.start())
     return None
 
 

@@ -184,7 +184,7 @@ def unannounced(text: str, start: int, end: int) -> Extraction:
 
 def closing_expression(text: str, start: int, end: int) -> Span | None:
     """Returns the expression in a variable that is the last line ("f'(x) = 6x² − 2", "Thus **x = 1, 5**"), or None."""
-    end = start + len(text[start:end].rstrip(" \t\n*_`.。"))
+    end = _before_stop(text, start, end, " \t\n*_`.。")
     low = max(text.rfind("\n", start, end) + 1, start)
     if end - low > _LONGEST_LINE:
         return None
@@ -200,8 +200,8 @@ def closing_expression(text: str, start: int, end: int) -> Span | None:
     return begin, end
 
 
-def _before_stop(text: str, low: int, end: int) -> int:
-    return low + len(text[low:end].rstrip(" \t\n.*"))
+def _before_stop(text: str, low: int, end: int, signs: str = " \t\n.*") -> int:
+    return low + len(text[low:end].rstrip(signs))
 
 
 def _reversed(text: str, low: int, end: int) -> Extraction | None:
@@ -223,7 +223,7 @@ def _reversed(text: str, low: int, end: int) -> Extraction | None:
 
 def _concluded(text: str, low: int, end: int) -> Span | None:
     """Returns the expression that the last sentence consists of behind "Thus, we get", or None."""
-    stop = low + len(text[low:end].rstrip(" \t\n.*_"))
+    stop = _before_stop(text, low, end, " \t\n.*_")
     begin = max([low, *(text.rfind(sign, low, stop) + len(sign) for sign in ("\n", ". ") if sign in text[low:stop])])
     found = _CONCLUSION.fullmatch(text, begin, stop) if stop - begin <= _LONGEST_LINE else None
     if found is None or not _COMPOSED.search(found["value"]) or found["value"].count("=") > 1:
@@ -254,9 +254,7 @@ def _fenced(text: str, begin: int, end: int) -> Span:
 def _without_courtesy(text: str, low: int, end: int) -> int:
     """Returns the end of the text before closing words such as "I hope it is correct."."""
     for _ in range(3):
-        stop = end
-        while stop > low and text[stop - 1] in " \t\n.!*_`-":
-            stop -= 1
+        stop = _before_stop(text, low, end, " \t\n.!*_`-")
         starts = [match.end() for match in sentence_ends(text).finditer(text, low, stop)]
         if not starts or not _COURTESY.match(text[starts[-1] : stop].lstrip(" \t\n*_`-")):
             return end
@@ -284,9 +282,7 @@ def _without_check(text: str, low: int, end: int) -> int:
 
 def _displayed(text: str, low: int, end: int) -> Extraction | None:
     """Returns the displayed formula that ends the text, or None."""
-    stop = end
-    while stop > low and text[stop - 1] in " \t\n.*":
-        stop -= 1
+    stop = _before_stop(text, low, end)
     closing = next((sign for sign in ("\\]", "$$", "*}", "}") if text.endswith(sign, low, stop)), "")
     opening = {"\\]": text.rfind("\\[", low, stop - 2), "$$": text.rfind("$$", low, stop - 2)}.get(
         closing, text.rfind("\\begin{", low, stop) if closing else -1

@@ -257,9 +257,8 @@ forse sarebbe potrebbe dice ma però senza
 _VALUE = r"(?:the )?§+(?: §)?"
 _AS_THOUGHT = (
     r"(?:,? as (?:one|you|we|many|some|people|i|it)(?: \w+ly)? (?:might|may|would|could|had|have|first|initially"
-    r"|originally)*"
-    r" ?(?:be tempted to )?(?:have )?(?:think|thought|guess|guessed|guesses|believe|believed|expect|expected|suspect"
-    r"|assume|assumed|claim|say|seem|seems)(?: at first| initially)?)?"
+    r"|originally)* ?(?:be tempted to )?(?:have )?(?:think|thought|guess|guessed|guesses|believe|believed|expect"
+    r"|expected|suspect|assume|assumed|claim|say|seem|seems)(?: at first| initially)?)?"
 )
 HARMLESS = Gated(
     r"(?<!\w)(?:"
