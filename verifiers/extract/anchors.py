@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from typing import NamedTuple
 
@@ -165,12 +166,8 @@ def _candidates(lower: str, stems: list[Stem], low: int) -> list[tuple[int, re.P
             candidates.append((position, pattern))
             position = lower.find(stem, position + len(stem))
     if len(candidates) > 1:
-        candidates.sort(key=_position)
+        candidates.sort(key=operator.itemgetter(0))
     return candidates[-MOST:]
-
-
-def _position(item: tuple[int, re.Pattern[str]]) -> int:
-    return item[0]
 
 
 def _matches(text: str, start: int, candidates: list[tuple[int, re.Pattern[str]]]) -> list[Anchor]:

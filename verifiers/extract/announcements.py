@@ -241,15 +241,14 @@ def _asked(before: str) -> bool:
     """Returns whether the words before an anchor ask, suppose or report the text after it."""
     words = frozenset(WORD.findall(before.lower()))
     plain = before.isascii() and words.isdisjoint(_SAYING_ELSE)
-    return (
-        (_MISTAKE.search(_CONTRASTED.split(before)[-1]) is not None)
-        or (not plain and _OTHERS_SAY_ELSE.search(_CONTRASTED.split(before)[-1]) is not None)
-        or (
-            (not words.isdisjoint(_ASKING) and _ASKED.search(before) is not None)
-            or (not words.isdisjoint(SAYING) and _OTHERS_SAY.search(_CLAUSE.split(before)[-1]) is not None)
-            or (not (before.isascii() and words.isdisjoint(_ASKING_ELSE)) and _ASKED_ELSE.search(before) is not None)
-        )
-    )
+    last = _CONTRASTED.split(before)[-1]
+    if _MISTAKE.search(last) or (not plain and _OTHERS_SAY_ELSE.search(last)):
+        return True
+    if not words.isdisjoint(_ASKING) and _ASKED.search(before):
+        return True
+    if not words.isdisjoint(SAYING) and _OTHERS_SAY.search(_CLAUSE.split(before)[-1]):
+        return True
+    return not (before.isascii() and words.isdisjoint(_ASKING_ELSE)) and _ASKED_ELSE.search(before) is not None
 
 
 def without_aside(text: str, span: Span) -> Span:

@@ -243,11 +243,8 @@ def asked_name(text: str, clause: Span, prompt: str, *, concluded: bool) -> Span
         )
         if not owned and (choice.worded or asked or closes):
             return name.span()
-    if (
-        only
-        and _DID.fullmatch(text, found[-1].end(), clause[1])
-        and not text[clause[0] : found[-1].start()].strip(" *_")
-    ):
+    led = text[clause[0] : found[-1].start()]
+    if only and not led.strip(" *_") and _DID.fullmatch(text, found[-1].end(), clause[1]):
         return found[-1].span()
     inverted = _at_the_end(text, clause, found, choice.predicate)
     if inverted is not None:

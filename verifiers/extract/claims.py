@@ -145,14 +145,10 @@ def _in_clause(
     clause = (max(clause[0], *(text.rfind(sign, 0, said[-1].start()) + 1 for sign in ":;：；")), clause[1])
     part, whole = text[slice(*clause)], text[slice(*sentence)]
     before, after = text[clause[0] : said[-1].start()], text[said[-1].end() : clause[1]]
-    if (
-        NOT.search(before)
-        or opposed(f"{_SAYS.sub(' ', before)} § {after}", language)
-        or reports(part, wanted)
-        or UNREAL.search(before)
-    ):
+    doubted = any(pattern.search(before) for pattern in (NOT, UNREAL, FROM)) or reports(part, wanted)
+    if doubted or supposes(whole) or opposed(f"{_SAYS.sub(' ', before)} § {after}", language):
         return None, concluded
-    if supposes(whole) or NEIGHBOUR.match(part) or NEIGHBOUR.match(whole) or FROM.search(before):
+    if NEIGHBOUR.match(part) or NEIGHBOUR.match(whole):
         return None, concluded
     brief = len(WORD.findall(before)) < _BRIEF and not UNSPACED.search(before)
     about = not wanted.sentence or brief or shared_with(pattern.sub(" ", wanted.sentence), pattern.sub(" ", part))
@@ -228,13 +224,12 @@ def named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
     clause, concluded = main_clause(text, sentence, language)
     for find in (asked_day, asked_date):
         found = find(text, sentence, clause, prompt)
-        if found is not None and find is asked_day and not concluded and _another_day(text, sentence, found, prompt):
+        if found is None:
+            continue
+        if find is asked_day and not concluded and _another_day(text, sentence, found, prompt):
             return None
-        if found is not None and _is_neighbour(text, sentence, found):
-            return None
-        if found is not None:
-            said = ANOTHER.sub(" ", text[slice(*(clause if concluded else sentence))])
-            return None if opposed(said, language) else found
+        said = ANOTHER.sub(" ", text[slice(*(clause if concluded else sentence))])
+        return None if _is_neighbour(text, sentence, found) or opposed(said, language) else found
     found = asked_name(text, clause, prompt, concluded=concluded)
     joint = max((match.end() for match in JOINS.finditer(text, *clause)), default=0)
     if found is None and joint:

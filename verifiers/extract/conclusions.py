@@ -161,6 +161,10 @@ _MONEY = lazy_pattern(r"\s?(?:[€£₽₺]|(?:EUR|Euro|euros?|kr|zł|TL|PLN)\b)
 _WITH = any_case(r"\b(?:with|mit|avec|con|com|met|med|z|ze|s|se)\s+$|(?<!\w)(?:с|со|з|із)\s+$")
 _A_PART = any_case(r"\b(?:half|part|thirds?|quarters?|each|one|only|twice|double)\b")
 _INFINITIVE = any_case(r"\s?to ([a-z]{3,})\b")
+_TOTALLED = lazy_pattern(
+    r"\b(?:left|remain\w*|altogether|in (?:total|all)|en (?:tout|total)|au total|in tutto|ao todo|insgesamt)\b"
+    r"|übrig|剩|남"
+)
 # Words that say that a function of the value is given.
 _TRANSFORMED = any_case(
     r"^\W*(?:(?:so|therefore|thus|hence|then|and|also|donc|luego|quindi|portanto|somit)\b,?\s+)?"
@@ -312,12 +316,9 @@ def stands_as_value(text: str, sentence: Span, span: Span, *, evidence: bool) ->
     setup = SETUP.match(before)
     if not evidence:
         return setup is None or setup.end() == 0
-    if (
-        ANNOUNCING.search(before)
-        or NEED.search(before)
-        or _ON_THE_WAY.search(_CLAUSE.split(before)[-1])
-        or _TO_DO.search(after)
-    ):
+    if ANNOUNCING.search(before) or NEED.search(before) or _TO_DO.search(after):
+        return False
+    if _ON_THE_WAY.search(_CLAUSE.split(before)[-1]):
         return False
     rest = before[setup.end() :] if setup else before
     conclusion = CONCLUDES.search(rest)
@@ -333,13 +334,5 @@ def stands_as_value(text: str, sentence: Span, span: Span, *, evidence: bool) ->
     if _LEADS.search(rest[-60:]) and not after.strip(" .*$"):
         return True
     if conclusion is None and not emphasised and before.strip(" \t*_`>#|-:"):
-        return (
-            CONCLUDES.match(after.lstrip()) is not None
-            or re.search(
-                r"\b(?:left|remain\w*|altogether|in (?:total|all)|en (?:tout|total)"
-                r"|au total|in tutto|ao todo|insgesamt)\b|übrig|剩|남",
-                after,
-            )
-            is not None
-        )
+        return bool(CONCLUDES.match(after.lstrip()) or _TOTALLED.search(after))
     return True

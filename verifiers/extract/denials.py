@@ -13,7 +13,7 @@ from verifiers.extract.words import VALUE, any_of, ascii_words, whole_words
 from verifiers.lazy_pattern import any_case, lazy_pattern
 
 # -- "not" directly before an answer, and other words that turn an announcement into its opposite
-_NOT_EN = (
+_NOT_EN_RE = any_case(
     r"\b(?:not|never|isn't|is not|wasn't|aren't|cannot|can't|won't|nor|neither|incorrect|wrong|false|unlikely|doubt"
     r"|isn’t|can’t|unknown|impossible|far from|anything but|no way|no chance|hardly|(?:don['’]t|do not|doesn['’]t"
     r"|does not|didn['’]t) (?:think|believe|know|say|agree|claim|see))\b"
@@ -33,7 +33,6 @@ _NOT_ELSE = any_of(
     "不(?!妨|等式|难|難|超过|超過|少于|同|变|變|定)", "并非|並非|错误|錯誤|未知", "ない|ません|間違|誤り|違い|不明",
     "아니|아닙|않|틀린|모르", "नहीं|गलत", "ไม่",
 )  # fmt: skip
-_NOT_EN_RE = any_case(_NOT_EN)
 _NOT_ELSE_RE = any_case(_NOT_ELSE)
 _NO_VALUE = any_case(r"(?:not|never|isn['’]t|wasn['’]t|aren['’]t|cannot|can['’]t|won['’]t|nor|neither)\b|" + _NOT_ELSE)
 _NO_DENIAL = any_case(

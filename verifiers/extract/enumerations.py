@@ -33,12 +33,9 @@ def enumerated(text: str, start: int, prompt: str) -> tuple[str, str] | None:
     answer that states itself, such as a box.
     """
     colon = max(text.rfind(sign, max(start, len(text) - _LOOK)) for sign in (":", "："))
-    if (
-        colon < start
-        or any(form in text for form in FORMS)
-        or _LIST.fullmatch(text, colon + 1) is None
-        or _DOUBTED.search(text, colon)
-    ):
+    if colon < start or any(form in text for form in FORMS):
+        return None
+    if _LIST.fullmatch(text, colon + 1) is None or _DOUBTED.search(text, colon):
         return None
     low = max((match.end() for match in _SENTENCE.finditer(text, max(start, colon - _LOOK), colon)), default=start)
     counts = quantities(text, low, colon, language_of(text[-_LOOK:]))

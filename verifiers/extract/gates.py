@@ -90,15 +90,13 @@ class Gated:
         """Returns whether the pattern could match within a text."""
         gate = self._gate
         found = _features(part) if gate else None
-        return (
-            gate is None
-            or found is None
-            or not (
-                gate.words.isdisjoint(found.words)
-                and gate.prefixes.isdisjoint(found.prefixes)
-                and gate.chars.isdisjoint(found.chars)
-                and not any(part in found.lower for part in gate.parts)
-            )
+        if gate is None or found is None:
+            return True
+        return not (
+            gate.words.isdisjoint(found.words)
+            and gate.prefixes.isdisjoint(found.prefixes)
+            and gate.chars.isdisjoint(found.chars)
+            and not any(part in found.lower for part in gate.parts)
         )
 
     def may_match_in(self, text: str, start: int, end: int) -> bool:

@@ -469,11 +469,7 @@ def _characters(text: str, start: int, end: int) -> list[Quantity]:
     found = []
     for match in _CHARACTERS.finditer(text, start, end):
         value = in_characters(match[0])
-        if (
-            value is None
-            or match[0] in "零〇"
-            or (match[0] in ("一", "十", "千", "万") and _NO_NUMBER.match(text, match.end()))
-        ):
-            continue
-        found.append(_in_words(match.span(), Fraction(value), article=value == 1))
+        no_number = match[0] in ("一", "十", "千", "万") and _NO_NUMBER.match(text, match.end())
+        if value is not None and match[0] not in "零〇" and not no_number:
+            found.append(_in_words(match.span(), Fraction(value), article=value == 1))
     return found

@@ -481,28 +481,20 @@ def _with_lists(text: str, values: Sequence[Quantity]) -> list[Quantity]:
     """Returns the values with lists such as "$x=3$ or $x=-7$" joined into one value."""
     joined: list[Quantity] = []
     for value in values:
-        before = joined[-1] if joined else None
-        if (
-            before is not None
-            and before.kind == value.kind
-            and value.kind in ("formula", "relation")
-            and _names_alike(text, before.span, value.span)
-        ):
-            span = (before.span[0], value.span[1])
-            joined[-1] = Quantity(span, "formula", None, text[slice(*span)])
-        else:
-            joined.append(value)
+        if joined and _names_alike(text, joined[-1], value):
+            span = (joined.pop().span[0], value.span[1])
+            value = Quantity(span, "formula", None, text[slice(*span)])
+        joined.append(value)
     return joined
 
 
-def _names_alike(text: str, first: Span, second: Span) -> bool:
+def _names_alike(text: str, first: Quantity, second: Quantity) -> bool:
     """Returns whether a comma or a conjunction joins two formulas that give values to the same name."""
-    names = [_NAMED.match(text, *span) for span in (first, second)]
-    return (
-        all(names)
-        and len({name[1] for name in names if name}) == 1
-        and BEFORE_AND.fullmatch(text, first[1], second[0]) is not None
-    )
+    if first.kind != second.kind or first.kind not in ("formula", "relation"):
+        return False
+    one, other = (_NAMED.match(text, *quantity.span) for quantity in (first, second))
+    same = one is not None and other is not None and one[1] == other[1]
+    return same and BEFORE_AND.fullmatch(text, first.span[1], second.span[0]) is not None
 
 
 def _clause(text: str, sentence: Span, span: Span, language: str) -> Span:

@@ -212,11 +212,9 @@ def _reversed(text: str, low: int, end: int) -> Extraction | None:
     if called is not None and not UNSURE.search(_OR.sub(" ", called[0])):
         return Extraction(called.span("value"), "anchor")
     match = _REVERSED.search(text, begin, end)
-    if (
-        match is None
-        or UNSURE.search(text, match.start() if match["so"] else begin, end)
-        or SETUP.match(text, begin, match.start())
-    ):
+    if match is None or SETUP.match(text, begin, match.start()):
+        return None
+    if UNSURE.search(text, match.start() if match["so"] else begin, end):
         return None
     return Extraction(match.span(next(name for name in ("value", "pick", "left") if match[name])), "anchor")
 
@@ -269,15 +267,8 @@ def _without_check(text: str, low: int, end: int) -> int:
     if not checks or not any(char.isdigit() for char in text[low : checks[0]]):
         return end
     check = text[checks[0] : end]
-    if (
-        len(check) > _LONGEST_CHECK
-        or "≠" in check
-        or "\\ne" in check
-        or UNSURE.search(check)
-        or _AFTER_ALL.search(check)
-    ):
-        return end
-    return checks[0]
+    doubted = "≠" in check or "\\ne" in check or UNSURE.search(check) or _AFTER_ALL.search(check)
+    return end if doubted or len(check) > _LONGEST_CHECK else checks[0]
 
 
 def _displayed(text: str, low: int, end: int) -> Extraction | None:

@@ -187,13 +187,9 @@ def _stated_plainly(text: str, span: Span, compared: bool) -> list[str] | None:
     low = tag if tag > low and head[tag - 1] in "kr" else low  # the tag is "</think>" or "<answer>"
     if (low < 0 and start > _HEAD) or _CLEAR.fullmatch(head, low + 1) is None:
         return None
-    if compared:
-        return (
-            None
-            if text[start : start + 1] in _ROUGH or text[start : start + 1].isalpha()
-            else ascii_words(head[low + 1 :])
-        )
-    return ascii_words(head[low + 1 :]) if _NUMBER.fullmatch(text, start, end) else None
+    first = text[start : start + 1]
+    plain = not (first in _ROUGH or first.isalpha()) if compared else _NUMBER.fullmatch(text, start, end)
+    return ascii_words(head[low + 1 :]) if plain else None
 
 
 def _sentence_start(text: str, position: int) -> int:
