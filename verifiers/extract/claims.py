@@ -117,12 +117,16 @@ def claimed(
         found, concluded = _in_clause(text, sentence, language, wanted, pattern)
         if found is None or FRAMES.search(text, sentences[0][0], sentence[0]):
             return None
-        own = meaning.get(found[0].casefold(), found[0].casefold())
-        if not concluded and _claimed_before(text, sentences[:index], language, wanted, members, own):
+        own = _meaning_of(found[0], meaning)
+        earlier = (_in_clause(text, span, language, wanted, pattern)[0] for span in sentences[:index])
+        if not concluded and any(other is not None and _meaning_of(other[0], meaning) != own for other in earlier):
             return None
-        same = own == meaning.get(gold.casefold(), gold.casefold())
-        return Extraction(found.span(), "statement", said=gold if same else found[0])
+        return Extraction(found.span(), "statement", said=gold if own == _meaning_of(gold, meaning) else found[0])
     return None
+
+
+def _meaning_of(word: str, meaning: Mapping[str, str]) -> str:
+    return meaning.get(word.casefold(), word.casefold())
 
 
 def _in_clause(
@@ -164,22 +168,6 @@ def _is_said(text: str, low: int, word: re.Match[str], end: int) -> bool:
         return True
     closed = _CLOSED.match(text, word.end(), end)
     return closed is not None and (closed["copula"] is not None or _WITHOUT_COPULA.search(word[0]) is not None)
-
-
-def _claimed_before(
-    text: str,
-    earlier: list[Span],
-    language: str,
-    wanted: Asked,
-    members: tuple[re.Pattern[str], Mapping[str, str]],
-    own: str,
-) -> bool:
-    """Returns whether an earlier sentence claims another word of the class."""
-    for span in earlier:
-        found, _ = _in_clause(text, span, language, wanted, members[0])
-        if found is not None and members[1].get(found[0].casefold(), found[0].casefold()) != own:
-            return True
-    return False
 
 
 def _who(text: str, sentence: Span, prompt: str, language: str, gold: str) -> Extraction | None:

@@ -121,13 +121,9 @@ def restated(answer: str, *, one: bool) -> tuple[str, ...]:
         parts = OR_VALUE.split(answer)
     if len(parts) == 1 and answer.endswith(")"):
         gloss = _GLOSS.fullmatch(answer)
-        lettered = gloss is not None and len(gloss[2]) == 1 and gloss[2].isupper()  # "option (B)"
-        if (
-            gloss
-            and not lettered
-            and gloss[1].count("$") % 2 == 0
-            and any(_NUMBER_WORDS.fullmatch(part) for part in gloss.groups())
-        ):
-            parts = [gloss[1], gloss[2]]
+        worded = gloss is not None and any(_NUMBER_WORDS.fullmatch(part) for part in gloss.groups())
+        if gloss and worded and gloss[1].count("$") % 2 == 0:
+            lettered = len(gloss[2]) == 1 and gloss[2].isupper()  # "option (B)"
+            parts = parts if lettered else [gloss[1], gloss[2]]
     kept = tuple(part.strip(" ,;") for part in parts if part.strip(" ,;"))
     return kept if 1 < len(kept) < 4 else ()

@@ -77,12 +77,9 @@ def _before_remark(text: str, stop: int) -> int | None:
     if begin <= low or not text[:begin].strip():
         return None
     if words.OFFER.match(text, begin, stop) and not words.DOUBTS.search(text, begin, stop):
-        shown = (
-            text[stop - 1] in "?？؟"
-            or words.SHOWING.search(text, begin, stop)
-            or not words.NUMBERS.search(text, begin, stop)
-        )
-        return begin if shown else None
+        if text[stop - 1] in "?？؟" or words.SHOWING.search(text, begin, stop):
+            return begin
+        return None if words.NUMBERS.search(text, begin, stop) else begin
     alone = words.EXCLAIMS.fullmatch(text, begin, stop) or words.AGREES.fullmatch(text, begin, stop)
     if alone or _is_of_something_else(text, begin, stop) or _fits(text, begin, stop):
         return begin

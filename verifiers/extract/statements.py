@@ -194,10 +194,16 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
             return pair
         if answered_first(text, sentences, language, wanted, asked):
             del sentences[1:]
-    found = _last_stated(text, sentences, (low, end), prompt, wanted, language, contrasts=contrasts)
+    *earlier, last = sentences
+    question = question_words(prompt[-ASKED:])
+    read = without_denied_names(without_asked_denials(text, last, question.denials), last, prompt)
+    before = quantities(read, low, last[0], language)[-MOST_BEFORE:]
+    found = _last_stated(
+        Sentence(read, last, earlier, low, end, language, prompt, question, wanted, asked, before, contrasts)
+    )
     if contrasts or not prompt:
         return found
-    expression = noun_value(text, sentences[-1], wanted, language)
+    expression = noun_value(text, last, wanted, language)
     if expression is None or expression.span is None:
         return found
     if found is None or found.span is None:
@@ -206,26 +212,8 @@ def _stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool) ->
     return expression if inside and is_formula(expression.said) else found
 
 
-def _last_stated(
-    text: str,
-    sentences: list[Span],
-    within: Span,
-    prompt: str,
-    wanted: Asked,
-    language: str,
-    *,
-    contrasts: bool,
-) -> Extraction | None:
-    """Returns the value that the last of the sentences states, read step by step, or None."""
-    low, end = within
-    asked = values_of_question(prompt[-2000:], language)
-    *earlier, last = sentences
-    question = question_words(prompt[-ASKED:])
-    text = without_denied_names(without_asked_denials(text, last, question.denials), last, prompt)
-    before = quantities(text, low, last[0], language)[-MOST_BEFORE:]
-    sentence = Sentence(
-        text, last, earlier, low, end, language, prompt, question, wanted, asked, before, must_contrast=contrasts
-    )
+def _last_stated(sentence: Sentence) -> Extraction | None:
+    """Returns the value that a sentence states, read step by step, or None."""
     for step in (_in_a_form, _disowned, _in_words, _narrowed, _in_the_main_clause, _in_numbers):
         result = step(sentence)
         if result is not None:
