@@ -236,11 +236,8 @@ def asked_name(text: str, clause: Span, prompt: str, *, concluded: bool) -> Span
         said = {word.lower()[:_STEM] for word in _ANY_WORD.findall(part)}
         asked = bool(choice.predicate) and {word[:_STEM] for word in choice.predicate} <= said
         asked = asked or (not choice.predicate.isdisjoint(_WON) and _WINS.search(part) is not None)
-        closes = (
-            (concluded or THAT_IS.match(part))
-            and not text[name.end() : clause[1]].strip(" .!*_\"”»'")
-            and len(part.split()) <= _FEW
-        )
+        last = not text[name.end() : clause[1]].strip(" .!*_\"”»'")
+        closes = last and len(part.split()) <= _FEW and (concluded or THAT_IS.match(part))
         if not owned and (choice.worded or asked or closes):
             return name.span()
     led = text[clause[0] : found[-1].start()]

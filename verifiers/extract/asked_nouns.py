@@ -100,12 +100,10 @@ def noun_value(text: str, span: Span, wanted: Asked, language: str) -> Extractio
     led = part[:start]
     if not said or len(said) > _LONGEST or len(_WORDS.findall(said)) > _MOST_WORDS or _MATHS.search(said) is None:
         return None
-    doubted = (
-        opposed(clause, language) or reports(clause, wanted) or UNREAL.search(clause)
-        for clause in (led, rest)
-        if clause
-    )
-    if any(doubted) or supposes(part) or CORRECTION.search(part) or "?" in part or ". " in said:
+    for clause in filter(None, (led, rest)):
+        if opposed(clause, language) or reports(clause, wanted) or UNREAL.search(clause):
+            return None
+    if supposes(part) or CORRECTION.search(part) or "?" in part or ". " in said:
         return None
     start += span[0]
     return Extraction((start, start + len(said)), "statement", said=_AND.sub(", ", said))

@@ -318,9 +318,8 @@ class Judge:
         clause = _ROMAN.sub(" ", clause)
         # A box states the answer by itself: the words before it only matter if they call its content something else.
         if boxed and not (_OF_FORMS.search(clause) or REPORTS.search(clause) or _CALLED.match(clause)):
-            clause = (
-                _EXPLAINED_NOT.sub(" ", clause) if before.rstrip(" $\n").endswith(":") and _explains(clause) else clause
-            )
+            if before.rstrip(" $\n").endswith(":") and _explains(clause):
+                clause = _EXPLAINED_NOT.sub(" ", clause)
             return _objection(_HALVING.sub(" ", clause))
         return self.unknown(clause, everyday)
 
@@ -349,12 +348,11 @@ class Judge:
             return _objection(plain)
         if _NEW_VALUE.match(plain):
             return plain.strip()
-        explains = (
-            sum(stem_of(word.lower()) in self.known and word.lower() not in SAFE for word in WORD.findall(plain)) > 1
-        )
-        if not _NAMES_IT.search(plain) and (
-            explains or not (_POINTS.search(plain) and (_VERBS.search(plain) or _denies(plain)))
-        ):
+        asked = [
+            word for word in map(str.lower, WORD.findall(plain)) if stem_of(word) in self.known and word not in SAFE
+        ]
+        points = _POINTS.search(plain) and (_VERBS.search(plain) or _denies(plain))
+        if not _NAMES_IT.search(plain) and (len(asked) > 1 or not points):
             refers = _REFERS.match(plain)
             if (words > _SHORT and not refers) or _THERE.match(plain) or _CALCULATION.search(sentence):
                 return ""

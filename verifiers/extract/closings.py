@@ -300,9 +300,8 @@ def bound_in_words(text: str, sentence: Span, asked: str) -> tuple[int, Extracti
         return within.start(), Extraction((within.start("low"), within.end("high")), "statement", said=said)
     either = _EITHER.search(text, *sentence)
     if either is not None:
-        said = (
-            f"{either['name']} {either['below']} {either['low']} or {either['name']} {either['above']} {either['high']}"
-        )
+        low, high = f"{either['below']} {either['low']}", f"{either['above']} {either['high']}"
+        said = f"{either['name']} {low} or {either['name']} {high}"
         return either.start(), Extraction((either.start(), either.end("high")), "statement", said=said)
     found = _NAMED.search(text, *sentence) or _EAST.search(text, *sentence) or _ANY_NUMBER.search(text, *sentence)
     if found is None:

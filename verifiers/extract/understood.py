@@ -154,13 +154,11 @@ def _first_doubt(text: str, span: Span, end: int, judge: Judge, *, states_itself
     odd = _ODD_SIGN.search(_STRUCK.sub("", before) + text[span[1] : end]) or _UNDONE.search(f"{after} {consequence}")
     if odd:
         return str(odd[0])
+    stated = inside + after if inside else "§ " + after.lstrip(" \t}$)*]")
+    counted = not (states_itself or CALCULATED.search(before))
     return (
         judge.before(before, everyday, states_itself)
-        or judge.inside(
-            (inside + after) if inside else "§ " + after.lstrip(" \t}$)*]"),
-            not (states_itself or CALCULATED.search(before)),
-            everyday,
-        )
+        or judge.inside(stated, counted, everyday)
         or judge.later(consequence)
         or next((word for sentence in rest if (word := judge.later(sentence))), "")
     )
