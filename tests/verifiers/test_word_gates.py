@@ -90,7 +90,13 @@ GLOBALS = {
     for module in pkgutil.iter_modules(part.__path__)
     for name, value in vars(importlib.import_module(f"{part.__name__}.{module.name}")).items()
 }
-GATED = {name: value for name, value in GLOBALS.items() if isinstance(value, Gated)}
+GATED = {name: value for name, value in GLOBALS.items() if isinstance(value, Gated)} | {
+    f"{name}[{number}]": item
+    for name, value in GLOBALS.items()
+    if isinstance(value, list)
+    for number, item in enumerate(value)
+    if isinstance(item, Gated)
+}
 
 
 def texts(step: int) -> list[str]:

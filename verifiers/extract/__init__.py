@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from verifiers.extract.anchors import anchors
 from verifiers.extract.announcements import PRAISE, announced, without_aside
+from verifiers.extract.astray import is_astray
 from verifiers.extract.blanks import original, squeezed
 from verifiers.extract.boxes import boxed
 from verifiers.extract.choices import chosen
@@ -123,7 +124,9 @@ def find(text: str, *, strict: bool = False, prompt: str | None = None) -> Extra
     start = max(start, end - _TAIL)
     if not text[start:end].strip():  # an empty completion, with which golds are tested before a run
         return Extraction(None, "empty")
-    return _phrased(text, start, end, prompt)
+    found = _phrased(text, start, end, prompt)
+    astray = found.span is not None and is_astray(text, start, found.span, end, prompt)
+    return Extraction(None, "unsure") if astray else found
 
 
 def _are_headings(text: str, start: int, last: int, end: int) -> bool:

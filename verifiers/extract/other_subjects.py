@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-import re
 
 from verifiers.extract.everyday import EVERYDAY
+from verifiers.extract.gates import Gated
 from verifiers.extract.vocabulary import SAFE
 from verifiers.lazy_pattern import any_case, lazy_pattern
 
@@ -39,6 +39,31 @@ _GROUPS = (
         r"starts?|started|begins?|began|beginnt|commencent?|empieza|comienza|começa|comincia|inizia|начин\w+|начал\w+"
         r"|开始|始ま\w|시작\w*",
     ),
+    (  # trade
+        r"buys?|buying|bought|purchased?|kauft?e?n?|achète\w*|acheté\w*|compr[aóo]\w*|купил\w*|покупа\w+|买|買\w|샀\w*",
+        r"sells?|selling|sold|verkauf\w+|vend\w+|прода\w+|卖|売\w|팔\w*",
+    ),
+    (  # day of the week
+        r"mondays?|montags?|lundi|lunes|segunda-feira|lunedì|понедельник\w*|星期一|周一|月曜日?|월요일",
+        r"tuesdays?|dienstags?|mardi|martes|terça-feira|martedì|вторник\w*|星期二|周二|火曜日?|화요일",
+        r"wednesdays?|mittwochs?|mercredi|miércoles|quarta-feira|mercoledì|сред[ауы]|星期三|周三|水曜日?|수요일",
+        r"thursdays?|donnerstags?|jeudi|jueves|quinta-feira|giovedì|четверг\w*|星期四|周四|木曜日?|목요일",
+        r"fridays?|freitags?|vendredi|viernes|sexta-feira|venerdì|пятниц\w*|星期五|周五|金曜日?|금요일",
+        r"saturdays?|samstags?|samedi|sábado|sabato|суббот\w*|星期六|周六|土曜日?|토요일",
+        r"sundays?|sonntags?|dimanche|domingo|domenica|воскресень\w*|星期日|周日|日曜日?|일요일",
+    ),
+    (  # part of a day
+        r"mornings?|(?:vor)mittags?|matin|mattina|утр\w+|上午|早上|午前|아침|오전",
+        r"afternoons?|nachmittags?|après-midi|tarde|pomeriggio|дн[её]м|下午|午後|오후",
+        r"evenings?|abends?|soir|sera|вечер\w*|晚上|夕方|저녁",
+    ),
+    (  # change
+        r"increas\w+|rais(?:e[sd]?|ing)|rose|risen|rises?|went up|goes up|erhöh\w+|gestiegen|stieg|augment\w+|aument\w+"
+        r"|subi[óu]|увелич\w+|вырос\w*|上涨|增加|増え\w|上が\w|증가\w*|올랐\w*",
+        r"decreas\w+|reduc\w+|lower(?:ed|s)?|fell|falls?|fallen|drop\w*|went down|goes down|gesenkt|gefallen|sank"
+        r"|réduit|baiss\w+|diminu\w+|baj[óa]\w*|ca[íi]\w*|уменьш\w+|сниз\w+|упал\w*|下降|减少|下が\w|減\w|감소\w*|내렸\w*",
+    ),
+    (r"upstream|stromaufwärts|逆流", r"downstream|stromabwärts|顺流"),
     (  # colour
         r"red|rote?[rnms]?|rouges?|roj[oa]s?|vermelh[oa]s?|ross[aeio]|красн\w*|红\w?|赤\w?",
         r"blue|blaue?[rnms]?|bleue?s?|azul(?:es)?|blu|син\w+|蓝\w?|青\w?",
@@ -64,23 +89,24 @@ _PRONOUN = any_case(
 )
 
 
-def _pattern(members: tuple[str, ...]) -> re.Pattern[str]:
+def group_pattern(members: tuple[str, ...]) -> Gated:
     """Returns a pattern with a group for each member; words of scripts without spaces may stand inside others."""
     parts = []
     for number, words in enumerate(members):
         spaced = "|".join(word for word in words.split("|") if word[0] < "\u3000")
         unspaced = "|".join(word for word in words.split("|") if word[0] > "\u3000")
-        parts.append(rf"(?P<m{number}>(?<![^\W\d_])(?:{spaced})(?![^\W\d_])|{unspaced})")
-    return any_case("|".join(parts))
+        either = rf"(?<![^\W\d_])(?:{spaced})(?![^\W\d_])" + f"|{unspaced}" * bool(unspaced)
+        parts.append(f"(?P<m{number}>{either})")
+    return Gated("|".join(parts))
 
 
-_MEMBERS = [_pattern(members) for members in _GROUPS]
+_MEMBERS = [group_pattern(members) for members in _GROUPS]
 
 
 def of_another_subject(part: str, asked: str, prompt: str, language: str) -> bool:
     """Returns whether a sentence names another member of a group than the question, or another of its persons only."""
     for members, wanted in _wanted(asked):
-        said = _named(members, part)
+        said = named_members(members, part)
         if said and wanted not in said:
             return True
     if language in ("de", "zh", "ja", "ko") or _PRONOUN.search(part) or _PRONOUN.search(asked):
@@ -91,13 +117,13 @@ def of_another_subject(part: str, asked: str, prompt: str, language: str) -> boo
 
 
 @functools.lru_cache(maxsize=256)
-def _wanted(asked: str) -> tuple[tuple[re.Pattern[str], str], ...]:
+def _wanted(asked: str) -> tuple[tuple[Gated, str], ...]:
     """Returns the groups of which a question names exactly one member, and that member."""
-    found = ((members, _named(members, asked)) for members in _MEMBERS)
+    found = ((members, named_members(members, asked)) for members in _MEMBERS)
     return tuple((members, next(iter(wanted))) for members, wanted in found if len(wanted) == 1)
 
 
-def _named(members: re.Pattern[str], text: str) -> set[str]:
+def named_members(members: Gated, text: str) -> set[str]:
     return {str(found.lastgroup) for found in members.finditer(text)}
 
 
