@@ -22,6 +22,8 @@ from verifiers import Completion, Problem, resolve
 
 # A measure counts as kept if the lower end of its interval is at least this.
 KEPT_WITHIN = 0.03
+# Least share of the problems with a completion of enough words. With fewer, the language is that of a few remarks.
+_WORDY = 0.5
 _HEADINGS = {
     "accuracy": "accuracy (T=1)",
     "greedy": "greedy",
@@ -33,6 +35,12 @@ _HEADINGS = {
     "cpu_s": "CPU s",
     "cpu_s_in_all": "CPU s in all",
 }
+_SAMPLED = "Format is a rate of the sampled completions."
+_SAMPLED_LANGUAGE = (
+    "Format and language are rates of the sampled completions (language: of those whose form allows to find the "
+    "thinking, and only where most problems have one of a few words or more)."
+)
+_NOTHING = "-"
 
 Values = dict[str, dict[str, float]]  # measure -> problem -> value in [0, 1]
 
@@ -48,7 +56,7 @@ def compare(config: PipelineConfig, graph: Graph, folder: Path) -> dict[str, Any
 def markdown(results: Mapping[str, Any]) -> str:
     """The comparison as a Markdown page."""
     rows = results["rows"]
-    columns = [key for key in _HEADINGS if any(row.get(key) is not None for row in rows.values())]
+    columns = [key for key in _HEADINGS if any(_cell(key, row.get(key)) != _NOTHING for row in rows.values())]
     lines = [
         "# Comparison",
         "",
@@ -59,9 +67,9 @@ def markdown(results: Mapping[str, Any]) -> str:
             for label, row in rows.items()
         ),
         "",
-        "Rates in % with their 95 % intervals over problems. Format and language are rates of the sampled completions "
-        "(language: of those whose form allows to find the thinking). CPU s: the row's own stage; in all: with all "
-        "stages that it builds on.",
+        "Rates in % with their 95 % intervals over problems. "
+        f"{_SAMPLED_LANGUAGE if 'language' in columns else _SAMPLED} "
+        "CPU s: the row's own stage; in all: with all stages that it builds on.",
     ]
     if results["observations"]:
         lines += ["", "## Observations", ""]
@@ -70,8 +78,9 @@ def markdown(results: Mapping[str, Any]) -> str:
 
 
 def _values(run: Path) -> Values:
-    """One value per problem of each measure."""
+    """One value per problem of each measure; none of the language if few completions have words."""
     language = resolve("language")
+    wordy = 0
     values: Values = {"accuracy": {}, "greedy": {}, "format": {}, "language": {}}
     for rows in read_rows(run).values():
         for row in rows:
@@ -83,10 +92,11 @@ def _values(run: Path) -> Values:
             if samples:
                 values["accuracy"][at] = fmean(float(sample["correct"]) for sample in samples)
                 values["format"][at] = fmean(float(sample["well_formed"] is True) for sample in samples)
-                spoken = [language(problem, Completion(sample["text"])).score for sample in samples]
-                if judged := [score for score in spoken if score is not None]:
+                verdicts = [language(problem, Completion(sample["text"])) for sample in samples]
+                wordy += any(verdict.score is not None and verdict.reason != "short" for verdict in verdicts)
+                if judged := [verdict.score for verdict in verdicts if verdict.score is not None]:
                     values["language"][at] = fmean(judged)
-    return values
+    return values if wordy >= _WORDY * len(values["accuracy"]) else {**values, "language": {}}
 
 
 def _row(graph: Graph, folder: Path, label: str, values: Values) -> dict[str, Any]:
@@ -154,7 +164,7 @@ def _rate(values: dict[str, float]) -> list[float] | None:
 
 def _cell(key: str, value: Any) -> str:
     if value is None or value == [None, None, None]:
-        return "-"
+        return _NOTHING
     if isinstance(value, list):
         mean, low, high = value
         return f"{100 * mean:.1f} ({100 * low:.1f}-{100 * high:.1f})"

@@ -184,14 +184,14 @@ def test_check_shows_the_stages_and_runs_nothing(tmp_path, capsys):
 # --- the final table
 
 
-def evaluated(folder, name, right):
+def evaluated(folder, name, right, thinking="we add it up"):
     """An evaluation as r1lite eval leaves it, of four problems with two samples each."""
     place = StepFiles(folder, name)
     place.run.mkdir(parents=True)
     rows = []
     for number in range(4):
         answer = {
-            "text": "<think>we add it up</think><answer>4</answer>",
+            "text": f"<think>{thinking}</think><answer>4</answer>",
             "correct": number < right,
             "well_formed": True,
         }
@@ -234,7 +234,28 @@ def test_the_table_and_what_is_seen_in_it(tmp_path):
     assert found["observations"]["form"]["seen"] is False
     text = markdown(found)
     assert "| Zero | 100.0 (" in text
+    assert "| language (T=1) |" in text
+    assert found["rows"]["Zero"]["language"][0] == 1.0
     assert "**form**: **not seen**: format of Zero 50.0%, of base 50.0%" in text
+
+
+@pytest.mark.parametrize("thinking", ["4 + 6 = 10", "I guess 10"])
+def test_a_column_is_shown_only_where_it_was_measured(thinking, tmp_path):
+    """Formulas have no language, and two words are no evidence of one; nothing was sampled, so there is no pass@k."""
+    of_language = {"row": "Zero", "than": "base", "measure": "language", "wanted": "higher"}
+    content = recipe(compare={"base": "base", "Zero": "zero"}, observations={"words": of_language})
+    config = validated(PipelineConfig, content)
+    for name in ("eval-base", "eval-Zero"):
+        evaluated(tmp_path, name, 4, thinking)
+        summary = tmp_path / name / "summary.json"
+        found = json.loads(summary.read_text())
+        found["tasks"]["gsm8k"] |= {"pass_at_k": None, "pass_at_k_interval": None}
+        summary.write_text(json.dumps(found))
+    found = compare(config, build(config), tmp_path)
+    text = markdown(found)
+    assert "| | accuracy (T=1) | greedy | format (T=1) | tokens | parameters |" in text
+    assert "anguage" not in text.partition("## Observations")[0]
+    assert "unknown: language was not measured" in text
 
 
 def test_parameters_are_counted_without_loading(tiny_path):
