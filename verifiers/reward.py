@@ -150,8 +150,9 @@ class Reward:
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings about parts of the formula that are known to spoil training."""
-        return list(self.ungated.values())
+        """Warnings about parts of the formula that are known to spoil training, or say so themselves (`doubt`)."""
+        doubts = {name: getattr(_bare(verify), "doubt", "") for name, verify in self.verifiers.items()}
+        return [*self.ungated.values(), *(f"{name}: {doubt}" for name, doubt in doubts.items() if doubt)]
 
     def __str__(self) -> str:
         return str(self._formula)

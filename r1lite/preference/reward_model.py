@@ -16,11 +16,13 @@ from r1lite.hub.loading import load_shape, load_tokenizer, why_not
 from r1lite.hub.revisions import pinned
 from r1lite.model.mapped import read_model
 from r1lite.preference.pairs import Messages
+from r1lite.rl.passk import wilson_interval
 from r1lite.run import checkpoint
 from r1lite.tasks import prompts as templates
 from verifiers import Completion, Problem, Verdict, VerifierError
 
-KEY = "r1lite_reward"  # key in the model's config.json for the layout and the scale of training
+KEY = "r1lite_reward"  # key in the model's config.json for the layout, the scale and the accuracy of training
+_CHANCE = 0.5  # accuracy of random guessing
 
 
 def text_of(prompt: str | Messages, completion: str, template: str, tokenizer: Any) -> str:
@@ -125,6 +127,8 @@ class RewardModel:
 
     Reasons: `scored`; `too_long` (score 0).
 
+    `doubt` says that its accuracy, saved by `reward-model`, may be chance; it is "" otherwise.
+
     Raises (when made): ValueError if the model can't be used.
     """
 
@@ -161,6 +165,7 @@ class RewardModel:
             self.model.to(chosen)
         except (RuntimeError, AssertionError) as error:
             raise ValueError(f"rm:{path}: device {device}: {error}") from error
+        self.doubt = doubt(kept["accuracy"], kept["pairs"]) if {"accuracy", "pairs"} <= kept.keys() else ""
         self.version = f"{_fingerprint(self.model)}-{self.template}-{self.scale:g}-{self.centre:g}"
 
     @torch.inference_mode()
@@ -186,6 +191,17 @@ class RewardModel:
 
 def _layout(tokenizer: Any) -> str:
     return "chat" if getattr(tokenizer, "chat_template", None) else "{question}"
+
+
+def doubt(accuracy: float, pairs: int) -> str:
+    """Why a model with this accuracy on so many held-out pairs is no reward; "" if it is better than chance."""
+    low, high = wilson_interval(accuracy * pairs, pairs)
+    if low > _CHANCE:
+        return ""
+    return (
+        f"no reward to train on: an accuracy of {accuracy:.1%} ({100 * low:.1f}-{100 * high:.1f}) on "
+        f"{pairs} held-out pairs may be chance (50 %)"
+    )
 
 
 def squashed(reward: float, centre: float, scale: float) -> float:

@@ -28,7 +28,7 @@ from r1lite.model.optimizer import Optimizer
 from r1lite.model.out_of_memory import MicroBatchBudget
 from r1lite.model.sharding import layers_of, put_into, shard_module
 from r1lite.preference.pairs import Pair
-from r1lite.preference.reward_model import KEY, encode, load_classifier, padded
+from r1lite.preference.reward_model import KEY, doubt, encode, load_classifier, padded
 from r1lite.rl.passk import wilson_interval
 from r1lite.rl.preference import bradley_terry, calibration
 from r1lite.run.bad_batches import BadBatches
@@ -38,11 +38,10 @@ from r1lite.run.run_dir import RunDir
 from r1lite.run.watchdog import Watchdog
 from r1lite.types import Group
 
-_CHANCE = 0.5  # accuracy of random guessing
 _SMALLER = (
     "--gradient-checkpointing, a smaller --max-tokens (--overlong drop leaves longer pairs out) or a smaller model"
 )
-_MAX_CENTRED = 1000  # largest number of held-out pairs whose mean reward is saved as the centre
+_MAX_CENTRED = 1000  # largest number of held-out pairs whose mean reward and accuracy are saved with the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +183,7 @@ class PreferenceTraining:
         tokens = sum(len(e.chosen) + len(e.rejected) for e in batch)
         return [], {
             "loss": total if math.isfinite(total) else None,
-            "accuracy": float((difference > 0).double().mean() + 0.5 * (difference == 0).double().mean()),
+            "accuracy": _accuracy(difference),
             "margin": _finite(difference.mean()),
             "reward_chosen": _finite(torch.cat(chosen).mean()),
             "reward_rejected": _finite(torch.cat(rejected).mean()),
@@ -236,10 +235,19 @@ class PreferenceTraining:
 
     @torch.no_grad()
     def checkpoint(self) -> dict[str, Any]:
-        """The state to save: the model, whose configuration has the layout of texts and the reward of an average
-        answer; the tokenizer; the optimizer's moments; the count of bad updates; and the micro-batch size that fits."""
-        centre = float(torch.cat(self._held_out(self.test[:_MAX_CENTRED], lambda share: self.watchdog.beat())).mean())
-        setattr(self.model.config, KEY, {"template": self.config.template, "centre": centre, "scale": 1.0})
+        """The state to save: the model, whose configuration has the layout of texts, the reward of an average answer
+        and the accuracy; the tokenizer; the optimizer's moments; the count of bad updates; and the micro-batch size
+        that fits."""
+        measured = self.test[:_MAX_CENTRED]
+        chosen, rejected = self._held_out(measured, lambda share: self.watchdog.beat())
+        kept = {
+            "template": self.config.template,
+            "centre": float(torch.cat([chosen, rejected]).mean()),
+            "scale": 1.0,
+            "accuracy": _accuracy(chosen - rejected),
+            "pairs": len(measured),
+        }
+        setattr(self.model.config, KEY, kept)
         state = {
             "optimizer": self.optimizer.state_dict(),
             "bad_in_a_row": self.bad.in_a_row,
@@ -275,7 +283,9 @@ class PreferenceTraining:
         self.display.say(f"after     {_brief(summary['eval_after'])}")
         self.display.line("model", summary["checkpoint"])
         after = summary["eval_after"]
-        self.display.line("use" if _beats_chance(after) else "warning", _advice(after, self.run_dir.path))
+        doubted = doubt(after["accuracy"], after["pairs"])
+        advice = f"{doubted}; use more pairs or more --epochs" if doubted else f'--reward "rm:{self.run_dir.path}"'
+        self.display.line("warning" if doubted else "use", advice)
 
     def _held_out(self, test: Sequence[Example], progress: Callable[[float], None]) -> tuple[Tensor, Tensor]:
         """Rewards of the chosen and of the rejected answers, [len(test)] each."""
@@ -319,19 +329,9 @@ def _micro_batches(batch: Sequence[Example], max_tokens: int) -> list[_MicroBatc
     return [_MicroBatch(micro) for micro in micros]
 
 
-def _beats_chance(measured: dict[str, Any]) -> bool:
-    return bool(measured["accuracy_interval"][0] > _CHANCE)
-
-
-def _advice(after: dict[str, Any], run: Path) -> str:
-    """How to use the model, if the held-out pairs show that it is better than chance."""
-    if _beats_chance(after):
-        return f'--reward "rm:{run}"'
-    low, high = after["accuracy_interval"]
-    return (
-        f"no reward to train on: an accuracy of {after['accuracy']:.1%} ({100 * low:.1f}-{100 * high:.1f}) on "
-        f"{after['pairs']} held-out pairs may be chance (50 %); use more pairs or more --epochs"
-    )
+def _accuracy(difference: Tensor) -> float:
+    """Share of the pairs whose chosen answer has the higher reward; a tie counts half."""
+    return float((difference > 0).double().mean() + 0.5 * (difference == 0).double().mean())
 
 
 def _brief(measured: dict[str, Any]) -> str:

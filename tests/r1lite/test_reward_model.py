@@ -3,15 +3,17 @@
 import json
 import math
 import os
+import shutil
 import signal
 from pathlib import Path
 
 import pytest
 import torch
+from tables_for_tests import each
 
 import r1lite.preference.training
 from r1lite.cli import main
-from r1lite.preference.reward_model import RewardModel, squashed
+from r1lite.preference.reward_model import RewardModel, doubt, squashed
 from verifiers import Completion, Problem, Reward, VerifierError, resolve
 from verifiers.formula import Formula
 
@@ -253,10 +255,26 @@ def test_what_is_no_reward_model(path, message, tiny_path):
         resolve(f"rm:{tiny_path if path == 'TINY' else path}")
 
 
-@pytest.mark.parametrize(("interval", "recommended"), [((0.51, 0.9), True), ((0.5, 0.9), False), ((0.2, 0.6), False)])
-def test_a_model_that_may_be_a_coin_is_not_recommended(interval, recommended, tmp_path):
-    from r1lite.preference.training import _advice
+@each([(0.6, 1000, False), (0.6, 12, True), (0.5, 1000, True), (0.1, 1000, True), (1.0, 1, True), (1.0, 5, False)])
+def test_a_model_that_may_be_a_coin_is_no_reward(accuracy, pairs, doubted):
+    said = doubt(accuracy, pairs)
+    assert bool(said) == doubted
+    if doubted:
+        assert said.startswith(f"no reward to train on: an accuracy of {accuracy:.1%} (")
+        assert said.endswith(f"on {pairs} held-out pairs may be chance (50 %)")
 
-    said = _advice({"accuracy": 0.6, "accuracy_interval": interval, "pairs": 12}, tmp_path)
-    assert said.startswith("--reward") == recommended
-    assert ("no reward to train on: an accuracy of 60.0%" in said) != recommended
+
+def test_a_coin_in_a_formula_is_warned_of(trained, tmp_path):
+    """Whether the run or a copy of its checkpoint is named."""
+    assert Reward(f"math + 0.2*rm:{trained}").warnings == []
+    coin = tmp_path / "coin"
+    shutil.copytree(max((trained / "checkpoints").iterdir()), coin)
+    shape = json.loads((coin / "config.json").read_text())
+    assert shape["r1lite_reward"]["accuracy"] > 0.95
+    shape["r1lite_reward"] |= {"accuracy": 0.55, "pairs": 20}
+    (coin / "config.json").write_text(json.dumps(shape))
+    (warning,) = Reward("math + 0.2*judge", options={"judge": {"use": f"rm:{coin}", "scale": 2.0}}).warnings
+    assert warning.startswith("judge: no reward to train on: an accuracy of 55.0% (34.2-74.2) on 20 held-out pairs")
+    del shape["r1lite_reward"]["accuracy"]  # of another trainer
+    (coin / "config.json").write_text(json.dumps(shape))
+    assert Reward(f"rm:{coin}").warnings == []
