@@ -40,8 +40,10 @@ class RewardModelConfig(WatchdogConfig, ShardConfig, OptimizerConfig, RunConfig)
     """Treatment of longer pairs. error: the run ends at the start; drop: they are left out and counted."""
     lr: float = Field(1e-5, gt=0)
     """Peak learning rate of AdamW; for nano 5e-4 by default."""
-    epochs: int = Field(1, ge=1)
-    """Number of passes over the pairs."""
+    epochs: float = Field(1.0, gt=0)
+    """Number of passes over the pairs, each in a new order."""
+    steps: int | None = Field(None, ge=1)
+    """Number of optimizer steps, instead of --epochs."""
     batch_pairs: int = Field(32, ge=1)
     """Pairs per optimizer step."""
     margin: float = Field(0.0, ge=0)

@@ -124,7 +124,8 @@ class PreferenceTraining:
         self.budget = MicroBatchBudget(
             config.micro_batch_tokens, row="pair", advice=_SMALLER, world=world, in_step=self._in_parts
         )
-        self.steps = config.epochs * math.ceil(len(train) / config.batch_pairs)
+        self._per_epoch = math.ceil(len(train) / config.batch_pairs)
+        self.steps = config.steps or max(1, round(config.epochs * self._per_epoch))
         dtype = config.dtype
         if dtype == "auto":
             dtype = "bfloat16" if config.device.startswith("cuda") else "float32"
@@ -262,6 +263,11 @@ class PreferenceTraining:
         self.bad.in_a_row = state["bad_in_a_row"]
         self.budget.tokens = min(state["micro_batch_tokens"], self.budget.asked)
 
+    @property
+    def epochs(self) -> float:
+        """Number of passes over the pairs."""
+        return self.steps / self._per_epoch
+
     def close(self) -> None:
         """Unlocks the run directory."""
         self.run_dir.close()
@@ -284,7 +290,7 @@ class PreferenceTraining:
         self.display.line("model", summary["checkpoint"])
         after = summary["eval_after"]
         doubted = doubt(after["accuracy"], after["pairs"])
-        advice = f"{doubted}; use more pairs or more --epochs" if doubted else f'--reward "rm:{self.run_dir.path}"'
+        advice = f"{doubted}; use more pairs or a larger --steps" if doubted else f'--reward "rm:{self.run_dir.path}"'
         self.display.line("warning" if doubted else "use", advice)
 
     def _held_out(self, test: Sequence[Example], progress: Callable[[float], None]) -> tuple[Tensor, Tensor]:
@@ -311,8 +317,7 @@ class PreferenceTraining:
 
     def _order(self, step: int) -> list[int]:
         """Indexes of a step's pairs; each epoch goes through all pairs in a new order."""
-        per_epoch = math.ceil(len(self.train) / self.config.batch_pairs)
-        epoch, place = divmod(step, per_epoch)
+        epoch, place = divmod(step, self._per_epoch)
         order = list(range(len(self.train)))
         random.Random(f"{self.config.seed}-{epoch}").shuffle(order)
         return order[place * self.config.batch_pairs : (place + 1) * self.config.batch_pairs]

@@ -76,6 +76,7 @@ def _open_run(config: RewardModelConfig, notes: dict[str, str], world: World) ->
         *few(len(test), "held-out pair", "add pairs with --test-source or a larger --hold-out"),
         *([("dropped", f"{dropped} pairs longer than --max-tokens {config.max_tokens}")] if dropped else []),
         ("template", f"{config.template}"),
+        ("epochs", f"{training.epochs:.3g}, in {training.steps:,} step{'s' * (training.steps > 1)}"),
         *([("settings", notes["settings"])] if "settings" in notes else []),
         ("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}"),
         *(("warning", line) for line in said),

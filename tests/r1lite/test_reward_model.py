@@ -180,6 +180,26 @@ def test_stopped_and_resumed_is_the_same(trained, tiny_path, pairs_path, tmp_pat
     assert main(["reward-model", "--resume", "--out", str(out), "--quiet"]) == 0  # finished already
 
 
+@pytest.mark.parametrize(
+    ("length", "steps", "told"),
+    [
+        (["--epochs", "1"], 3, "1, in 3 steps"),
+        (["--epochs", "0.4"], 1, "0.333, in 1 step"),
+        (["--epochs", "1.7"], 5, "1.67, in 5 steps"),
+        (["--epochs", "9", "--steps", "4"], 4, "1.33, in 4 steps"),
+    ],
+)
+def test_the_length_of_a_run(length, steps, told, tiny_path, pairs_path, tmp_path, capsys):
+    """--steps takes the place of --epochs, as in sft."""
+    rows = pairs_path.read_text().splitlines(keepends=True)
+    for name, some in (("train", rows[:40]), ("test", rows[-3:])):
+        (tmp_path / f"{name}.jsonl").write_text("".join(some))
+    argv = ["reward-model", "--model", str(tiny_path), "--source", str(tmp_path), "--out", str(tmp_path / "run")]
+    assert main([*argv, *length, "--batch-pairs", "16", "--threads", "1", "--no-report"]) == 0
+    assert f"epochs    {told}\n" in capsys.readouterr().out
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["steps"] == steps
+
+
 def test_a_gradient_that_is_not_finite_is_skipped_and_kept(tiny_path, pairs_path, tmp_path, monkeypatch, capsys):
     rewards = r1lite.preference.training.PreferenceTraining.rewards
     calls = []
