@@ -21,7 +21,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -165,7 +165,9 @@ class SimulatedScorer:
         self._options, self._lock = options, threading.Lock()
         self._free = [0.0] * options.workers  # when each worker has done all that was given to it
 
-    def rollouts(self, pairs: Sequence[tuple[Problem, Completion]]) -> list[Rollout]:
+    def rollouts(
+        self, pairs: Sequence[tuple[Problem, Completion]], scored: Callable[[], object] | None = None
+    ) -> list[Rollout]:
         """See `Scorer.rollouts`."""
         now = ended = time.monotonic()
         with self._lock:

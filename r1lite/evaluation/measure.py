@@ -79,6 +79,7 @@ def measure(
     seed: int = 0,
     world: World = ALONE,
     around: Callable[[], AbstractContextManager[None]] = nullcontext,
+    scored: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Solved]:
     """Samples and scores answers with the engine's current weights: greedy answers to the first `eval_problems`, and
     `eval_samples` samples each for the first `sampled_problems`.
@@ -91,13 +92,19 @@ def measure(
         seed: seed of the samples.
         world: each rank samples its share of the problems with its engine; all ranks get all answers.
         around: context in which a rank samples its share.
+        scored: called with the number of completions of this rank that are scored, and the number of all.
 
     Raises:
         RunError: more than a tenth of the completions are unscored.
     """
     tries = config.sampled_problems
     count = len(prompts[: config.tested_problems])
-    total = done = 0
+    total = done = marked = 0
+
+    def one_more() -> None:
+        nonlocal marked
+        marked += 1
+        scored(marked, total)
 
     def asked(chosen: Sequence[Prompt], most: int, samples: int, sampling: Sampling) -> list[list[Completion]]:
         """Samples for this rank's prompts. All ranks call the engine equally often: as often as for `most` prompts."""
@@ -122,7 +129,7 @@ def measure(
 
     def judged(chosen: Sequence[Prompt], groups: Sequence[Sequence[Completion]]) -> list[tuple[Answer, ...]]:
         pairs = [prompt.judged(c) for prompt, group in zip(chosen, groups, strict=True) for c in group]
-        marks = iter(scorer.marks(pairs))
+        marks = iter(scorer.marks(pairs, one_more))
         return [tuple(_answer(completion, next(marks)) for completion in group) for group in groups]
 
     def share(mine: range) -> list[tuple[Answer | None, tuple[Answer, ...]]]:

@@ -11,7 +11,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 from r1lite.config import RLConfig
 from r1lite.errors import RunError
 from r1lite.grpo import choice
-from r1lite.grpo.sampler import Sampler, check_finite, sampling_of
+from r1lite.grpo.sampler import Sampler, Scoring, check_finite, sampling_of
 from r1lite.rl.sampling import completion_seed
 from r1lite.run.arrivals import Arrival, Arrivals
 from r1lite.run.watchdog import Watchdog
@@ -39,7 +38,7 @@ class _Asked:
 @dataclass(frozen=True, slots=True)
 class _Finished:
     arrival: Arrival
-    rollouts: Future[list[Rollout]]
+    rollouts: Scoring
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,8 @@ class Ahead:
                     self._open(problem)
                     self._send()
         with self._watchdog.during("score", work), around():
-            groups = [self._group(one) for one in taken]
+            scored = self._sampler.scored([one.rollouts for one in taken], self._watchdog.beat)
+            groups = [self._group(one.arrival, rollouts) for one, rollouts in zip(taken, scored, strict=True)]
         self._sampler.check_scored(groups)
         completions = [rollout.completion for group in groups for rollout in group.rollouts]
         return groups, {
@@ -214,6 +214,5 @@ class Ahead:
                 self._arrived.append(result)
         return self._arrived[number]
 
-    def _group(self, one: _Finished) -> Group:
-        arrival = one.arrival
-        return self._sampler.group(self._by_id[arrival.problem], one.rollouts.result(), arrival.ticket)
+    def _group(self, arrival: Arrival, rollouts: Sequence[Rollout]) -> Group:
+        return self._sampler.group(self._by_id[arrival.problem], rollouts, arrival.ticket)

@@ -122,6 +122,7 @@ def train(config: R, make_learner: Callable[[R, Setup], Learner]) -> dict[str, A
             retired=Retired(config.retire_solved) if config.retire_solved is not None else None,
             interruption=interruption,
             optimal_values=values,
+            told=setup.display.scored,
             arrivals=setup.run_dir.path / ARRIVALS,
         )
 

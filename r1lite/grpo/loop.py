@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -50,6 +50,7 @@ class Loop:
     retired: Retired | None = None
     interruption: Interruption | None = None
     optimal_values: Mapping[str, float] = field(default_factory=dict)
+    told: Callable[[int, int], None] = lambda scored, total: None  # see `Sampler`
     arrivals: Path = Path("arrivals.jsonl")  # the file that records the order of groups sampled ahead
     _clock: dict[str, float] = field(default_factory=dict)
     _ahead: Ahead | RecordedOrder | None = field(init=False)  # of the main rank
@@ -57,7 +58,7 @@ class Loop:
 
     def __post_init__(self) -> None:
         self.sampler = Sampler(
-            self.config, self.engine, self.scorer, self.interruption, self.optimal_values, self.world
+            self.config, self.engine, self.scorer, self.interruption, self.optimal_values, self.world, self.told
         )
         self._ahead = together(self.world, self._order)
 

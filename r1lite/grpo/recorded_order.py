@@ -69,15 +69,17 @@ class RecordedOrder:
             parts = (part for later in steps for group in self._recorded(later) for part in _parts(*group))
             self._sample([part for part in parts if part.version == step])
         with self._watchdog.during("score", work), around():
-            scored = []
+            given = []
             for ticket, problem, completions in self._recorded(step):
                 whole = [
                     dataclasses.replace(completion, logprobs=tuple(self._logprobs[ticket, sample]))
                     for sample, completion in enumerate(completions)
                 ]
-                scored.append((problem, ticket, self._sampler.scoring.give(self._by_id[problem], whole)))
+                given.append((problem, ticket, self._sampler.scoring.give(self._by_id[problem], whole)))
+            scored = self._sampler.scored([scoring for *_, scoring in given], self._watchdog.beat)
             groups = [
-                self._sampler.group(self._by_id[problem], future.result(), ticket) for problem, ticket, future in scored
+                self._sampler.group(self._by_id[problem], rollouts, ticket)
+                for (problem, ticket, _), rollouts in zip(given, scored, strict=True)
             ]
         self._sampler.check_scored(groups)
         return groups, {"ahead_wait_s": time.perf_counter() - started}

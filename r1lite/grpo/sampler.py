@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
@@ -28,6 +28,7 @@ from r1lite.scoring.scorer import Scorer
 from r1lite.types import Group, Prompt, Rollout
 from verifiers import Completion
 
+_TOLD_S = 1.0  # between two reports of how far scoring is
 _THREADS = 4  # so many slow verdicts at the same time hold up the groups that come later
 
 
@@ -50,6 +51,7 @@ class Sampler:
     interruption: Interruption | None = None
     optimal_values: Mapping[str, float] = field(default_factory=dict)  # by problem
     world: World = ALONE
+    told: Callable[[int, int], None] = lambda scored, total: None  # called while completions wait for their scores
     _scoring: ScoringThreads | None = field(default=None)
 
     def run(
@@ -86,16 +88,16 @@ class Sampler:
                 ]
                 for p in mine
             ]
-            scored: dict[int, Future[list[Rollout]]] = {}
+            given: dict[int, Scoring] = {}
             token_ids = [chosen[p].token_ids for p in mine]
             with around():
                 for i, completions in self.engine.stream(token_ids, seeds, sampling_of(config), self.interruption):
                     check_finite(completions, f"step {step + 1}")
-                    scored[i] = scoring.give(chosen[mine[i]], completions)
+                    given[i] = scoring.give(chosen[mine[i]], completions)
                     beat()
                 generated = time.perf_counter()
                 with waiting():
-                    rollouts = [tuple(scored[i].result()) for i in range(len(mine))]
+                    rollouts = [tuple(group) for group in self.scored([given[i] for i in range(len(mine))], beat)]
             return rollouts, generated - started, time.perf_counter() - generated
 
         shares = everyone(self.world, share)
@@ -109,6 +111,24 @@ class Sampler:
         if self._scoring is None:
             self._scoring = ScoringThreads(self.scorer)
         return self._scoring
+
+    def scored(self, given: Sequence[Scoring], beat: Callable[[], None]) -> list[list[Rollout]]:
+        """Waits for the scores of these groups, and tells how many of their completions have theirs.
+
+        Args:
+            beat: called if there are more of them.
+        """
+        found: list[list[Rollout]] = []
+        total, before = sum(one.size for one in given), 0
+        for one in given:
+            while not wait([one], _TOLD_S).done:
+                now = sum(other.scored for other in given)
+                if now > before:
+                    beat()
+                before = now
+                self.told(now, total)
+            found.append(one.result())
+        return found
 
     def group(self, prompt: Prompt, rollouts: Sequence[Rollout], ticket: int | None = None) -> Group:
         """The group of a prompt."""
@@ -138,6 +158,18 @@ def sampling_of(config: RLConfig) -> Sampling:
     )
 
 
+class Scoring(Future[list[Rollout]]):
+    """The rollouts of a group, once they are scored."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size, self.scored = size, 0  # completions; those that have their score
+
+    def one_more(self) -> None:
+        """Counts a completion that has its score."""
+        self.scored += 1
+
+
 class ScoringThreads:
     """Threads that score groups, each all groups that wait when it is free, to keep a pool of workers busy.
 
@@ -147,13 +179,13 @@ class ScoringThreads:
 
     def __init__(self, scorer: Scorer) -> None:
         self._scorer = scorer
-        self._waiting: queue.SimpleQueue[tuple[Prompt, list[Completion], Future[list[Rollout]]]] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[tuple[Prompt, list[Completion], Scoring]] = queue.SimpleQueue()
         for _ in range(_THREADS if scorer.overlaps else 1):
             threading.Thread(target=self._work, name="scorer", daemon=True).start()
 
-    def give(self, prompt: Prompt, completions: list[Completion]) -> Future[list[Rollout]]:
+    def give(self, prompt: Prompt, completions: list[Completion]) -> Scoring:
         """Queues a group for scoring."""
-        future: Future[list[Rollout]] = Future()
+        future = Scoring(len(completions))
         self._waiting.put((prompt, completions, future))
         return future
 
@@ -164,7 +196,7 @@ class ScoringThreads:
                 while True:
                     batch.append(self._waiting.get_nowait())
             try:
-                scored = self._scored([(prompt, completions) for prompt, completions, _ in batch])
+                scored = self._scored(batch)
             except BaseException as error:  # raised again by future.result()
                 for *_, future in batch:
                     future.set_exception(error)
@@ -172,9 +204,11 @@ class ScoringThreads:
             for (*_, future), rollouts in zip(batch, scored, strict=True):
                 future.set_result(rollouts)
 
-    def _scored(self, batch: Sequence[tuple[Prompt, list[Completion]]]) -> list[list[Rollout]]:
-        rollouts = iter(self._scorer.rollouts([prompt.judged(c) for prompt, group in batch for c in group]))
-        return [list(itertools.islice(rollouts, len(group))) for _, group in batch]
+    def _scored(self, batch: Sequence[tuple[Prompt, list[Completion], Scoring]]) -> list[list[Rollout]]:
+        pairs = [prompt.judged(c) for prompt, group, _ in batch for c in group]
+        counts = (future.one_more for _, group, future in batch for _ in group)
+        rollouts = iter(self._scorer.rollouts(pairs, lambda: next(counts)()))
+        return [list(itertools.islice(rollouts, len(group))) for _, group, _ in batch]
 
 
 def check_finite(completions: Sequence[Completion], what: str) -> None:

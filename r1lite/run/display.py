@@ -50,7 +50,7 @@ class Display:
         self._seconds: collections.deque[float] = collections.deque(maxlen=_LEFT_STEPS)
         self._own: set[str] = set()  # reward components that are neither the accuracy nor the format
         self._headed: list[str] = []  # columns that have been explained
-        self._printed_at = 0.0
+        self._printed_at = self._scored_at = 0.0
 
     def line(self, label: str, text: str) -> None:
         """Prints a labelled line of the header, such as a chosen setting."""
@@ -90,9 +90,20 @@ class Display:
             self.console.print(f"{self._what}: {done / total:.0%}, {duration(left)} left")
             self._printed_at = now
 
+    def scored(self, done: int, total: int) -> None:
+        """Shows how many completions have their verdicts, while the phase waits for the others."""
+        text = f"{self._what}: scoring, {done:,} of {total:,} completions"
+        if self.live and self._bar is not None:
+            self._bar.update(self._task, description=one_line(text))
+            return
+        now = time.monotonic()
+        if self.loudness >= 0 and now - max(self._printed_at, self._scored_at) >= _PLAIN_EVERY_S:
+            self._scored_at = now
+            self.console.print(text)
+
     def _move(self, done: float) -> None:
         assert self._bar is not None
-        self._bar.update(self._task, completed=done)
+        self._bar.update(self._task, completed=done, description=one_line(self._what))
         REPORTER.note(self._what, done, self._total)
 
     def step(self, step: int, total: int, metrics: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,9 +97,13 @@ class Scorer:
         """Returns the scores in order; a completion whose check failed is unscored."""
         return self._mapped(self._reward, pairs)
 
-    def rollouts(self, pairs: Pairs) -> list[Rollout]:
-        """Returns completions with scores and the task's verdicts; a verdict is None if the check abstains or fails."""
-        scores = self.score(pairs)
+    def rollouts(self, pairs: Pairs, scored: Callable[[], object] | None = None) -> list[Rollout]:
+        """Returns completions with scores and the task's verdicts; a verdict is None if the check abstains or fails.
+
+        Args:
+            scored: called for one completion after the other, as soon as it has its score.
+        """
+        scores = self._mapped(self._reward, pairs, scored)
         correct = self._held(self._correct, pairs, scores, self.reward)
         well_formed = self._held(self._well_formed, pairs, scores, self.reward)
         advantage = 0.0  # set later, by the learner
@@ -108,9 +112,13 @@ class Scorer:
             for (_, completion), score, right, formed in zip(pairs, scores, correct, well_formed, strict=True)
         ]
 
-    def marks(self, pairs: Pairs) -> list[Mark]:
-        """Returns the verdicts of an evaluation; a completion is correct if the formula `correct` has its maximum."""
-        scores = self._mapped(self._correct, pairs)
+    def marks(self, pairs: Pairs, scored: Callable[[], object] | None = None) -> list[Mark]:
+        """Returns the verdicts of an evaluation; a completion is correct if the formula `correct` has its maximum.
+
+        Args:
+            scored: as for `rollouts`.
+        """
+        scores = self._mapped(self._correct, pairs, scored)
         well_formed = self._held(self._well_formed, pairs, scores, self.correct)
         best = self.correct.range[1] - 1e-9
         return [_mark(score, formed, best) for score, formed in zip(scores, well_formed, strict=True)]
@@ -133,9 +141,16 @@ class Scorer:
             return same_text
         return same_by(next(iter(self.correct.verifiers.values())), problem)
 
-    def _mapped(self, batches: BatchScorer | RayScorer, pairs: Pairs) -> list[Score]:
+    def _mapped(
+        self, batches: BatchScorer | RayScorer, pairs: Pairs, scored: Callable[[], object] | None = None
+    ) -> list[Score]:
+        found = []
         with contextlib.nullcontext() if batches.overlaps else self._one_call:
-            return list(batches.map(pairs))
+            for score in batches.map(pairs):
+                found.append(score)
+                if scored is not None:
+                    scored()
+        return found
 
     def _held(
         self, batches: BatchScorer | RayScorer, pairs: Pairs, scores: Sequence[Score], asked: Reward

@@ -207,6 +207,7 @@ def _measured(jobs: list[_Job], setup: Setup, stop: StopSignal) -> tuple[dict[st
                 seed=config.seed,
                 world=setup.world,
                 around=functools.partial(stop.interruptible, together=setup.engine.together),
+                scored=setup.display.scored,
             )
             found = summarize(solved, scorer, k=config.eval_samples, votes=config.maj_at)
         setup.display.finish()

@@ -173,12 +173,17 @@ class OnProblems:
                 *(setup.engine, setup.test, setup.scorer, self.config, progress),
                 world=setup.world,
                 around=self._around,
+                scored=self._scored,
             )
             self.setup.run_dir.write_answers(step, rows_of(self.config.task, solved))
             found = summarize(solved, self.setup.scorer, k=self.config.eval_samples)
             return {**found, "measured_on": self.measured_on}
         except ValueError as error:
             raise RunError(str(error)) from error
+
+    def _scored(self, done: int, total: int) -> None:
+        self.setup.watchdog.beat()
+        self.setup.display.scored(done, total)
 
     def checkpoint(self) -> dict[str, Any]:
         """Returns model, tokenizer, generation settings, and the states of learner and loop."""

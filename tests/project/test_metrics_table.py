@@ -105,3 +105,32 @@ def test_long_stretches_without_a_terminal_have_lines(capsys, monkeypatch):
         display.progress(share)
     display.finish()
     assert capsys.readouterr().out.splitlines() == ["measuring ...", "measuring: 20%, 0:48 left"]
+
+
+def test_slow_scoring_is_shown(capsys, monkeypatch):
+    """A line every ten seconds, which takes no line away from the steps; on a terminal beside the bar."""
+    now = [100.0]
+    monkeypatch.setattr("r1lite.run.display.time.monotonic", lambda: now[0])
+    display = Display()
+    display.start("training", 5)
+    display.step(1, 5, line(1))
+    for done in range(8):
+        now[0] += 4
+        display.scored(done, 128)
+    display.step(2, 5, line(2))
+    said = [text for text in capsys.readouterr().out.splitlines() if not text.startswith("columns")]
+    assert said[0] == "training ..."
+    assert said[2:4] == ["training: scoring, 2 of 128 completions", "training: scoring, 5 of 128 completions"]
+    assert [text[:8] for text in said if text.startswith("step")] == ["step 1/5", "step 2/5"]
+    display.live = True
+    display.scored(12, 128)
+    (task,) = display._bar.tasks
+    assert task.description == "training: scoring, 12 of 128 completions"
+    display._move(3)
+    assert task.description == "training"
+    assert capsys.readouterr().out == ""
+    quiet = Display(loudness=-1)
+    quiet.start("training", 5)
+    now[0] += 20
+    quiet.scored(1, 128)
+    assert capsys.readouterr().out == ""

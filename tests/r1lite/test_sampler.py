@@ -121,6 +121,36 @@ def test_versions_and_exact_resumption(staleness, tmp_path):
     assert all(torch.equal(a, b) for a, b in final)
 
 
+@pytest.mark.parametrize("staleness", [0, 1])
+def test_slow_scoring_tells_how_far_it_is_and_is_alive(staleness, monkeypatch, tmp_path):
+    monkeypatch.setattr("r1lite.grpo.sampler._TOLD_S", 0.01)
+    turns = threading.Semaphore(0)
+
+    def slow(problem, completion):
+        assert turns.acquire(timeout=60)
+        return digits(problem, completion)
+
+    loop = loop_of(staleness, slow, arrivals=tmp_path / "arrivals")
+    told, beats = [], []
+    beat = loop.watchdog.beat
+    monkeypatch.setattr(loop.watchdog, "beat", lambda: (beat(), beats.append(loop.watchdog.doing())))
+
+    def tell(done, total):
+        told.append((done, total))
+        turns.release()  # the next verdict is there only after this one was told of
+
+    loop.sampler.told = tell
+    with loop.watchdog:
+        loop.step(0)
+    of = loop.config.prompts_per_step * loop.config.group_size
+    assert {total for _, total in told} == {of}
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert {0, of // 2} <= {done for done, _ in told}
+    assert sum(doing.startswith("scoring (step 1") for doing in beats) > 2
+    for _ in range(1000):  # for the groups sampled ahead
+        turns.release()
+
+
 def test_the_canary_speaks_before_anything_is_sampled_for_use():
     loop = loop_of(0)
     loop.step(0)
