@@ -63,8 +63,8 @@ class RunConfig(Section):
     device: str = "auto"
     """Device: auto, cpu, cuda or cuda:N."""
     threads: int | None = Field(None, ge=1, le=512)
-    """Number of CPU threads; by default one per available core, at most 8. Runs with the same number give bit-identical
-    results."""
+    """Number of CPU threads; by default OMP_NUM_THREADS if it is set, otherwise one per available core, at most 8. Runs
+    with the same number give bit-identical results."""
     report: bool = True
     """Write report.html into the run directory at the end; `r1lite report` writes it at any time."""
     quiet: bool = False

@@ -33,8 +33,8 @@ class LaunchConfig(Section):
     gpus_per_node: int | None = Field(None, ge=0, le=64)
     """GPUs per node; 0: run on CPUs. With --on local the default is the number of this machine's GPUs."""
     cpus: int | None = Field(None, ge=1, le=512)
-    """CPU threads of each rank and each engine, reserved by Slurm or Ray. By default 8; with --on local, this machine's
-    cores are divided among the processes, at most 8 each."""
+    """CPU threads of each rank and each engine, reserved by Slurm or Ray. By default 8; with --on local OMP_NUM_THREADS
+    if it is set, otherwise this machine's cores are divided among the processes, at most 8 each."""
     restarts: int = Field(0, ge=0)
     """Total number of restarts: a failed engine restarts alone; the ranks restart together from the newest checkpoint.
     After that, a failure stops all processes. On Slurm: how often the whole job is requeued."""

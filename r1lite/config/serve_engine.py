@@ -34,7 +34,7 @@ class ServeEngineConfig(Section):
     rows: int = Field(128, ge=1)
     """Completions sampled at the same time."""
     threads: int | None = Field(None, ge=1, le=512)
-    """CPU threads; by default one per available core, at most 8."""
+    """CPU threads; by default OMP_NUM_THREADS if it is set, otherwise one per available core, at most 8."""
     tensor_parallel: int = Field(1, ge=1)
     """GPUs that share one copy of the model."""
     memory: float = Field(0.9, gt=0, lt=1)

@@ -36,7 +36,7 @@ def start(launch: LaunchConfig, words: Sequence[str]) -> int:
     specs = lay_out(launch, gpus)
     threads = launch.cpus or _MOST_THREADS
     if launch.cpus is None and launch.on == "local":
-        threads = max(1, min(_MOST_THREADS, default_threads() // len(specs)))
+        threads = default_threads(len(specs))
     job = read_job(launch, words, gpus, threads)
     if launch.dry_run:
         show(job, specs)

@@ -72,7 +72,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (auto)")
     parser.add_argument("--attn-implementation", default="auto", help="attention kernel, as for r1lite grpo (auto)")
     parser.add_argument("--template", help="prompt template, as for r1lite grpo")
-    parser.add_argument("--threads", type=int, help="CPU threads (one per available core, at most 8)")
+    parser.add_argument(
+        "--threads", type=int, help="CPU threads (OMP_NUM_THREADS, or one per available core, at most 8)"
+    )
     parser.add_argument(
         "--engines",
         nargs="+",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -30,7 +31,8 @@ RECIPES = {
     QWEN: "recipes/gsm8k-qwen2.5-0.5b.yaml",
 }
 SUPERVISED_RECIPES = dict.fromkeys(MODELS, "recipes/sft-nano.yaml")
-_MAX_THREADS = 8
+_MAX_THREADS = 8  # by default
+_MOST_ASKED = 512  # as of --threads
 _PROMPT_ROOM = 512  # tokens
 _BYTES_PER_TOKEN = 48  # per completion token: Python objects of its id and log-probability
 _PROMPTING = ("source", "template", "stop_text", "max_prompt_tokens", "max_completion_tokens")
@@ -259,6 +261,14 @@ def check_model(name: str) -> None:
         raise UserError(f"{name}: no model can be loaded from it: {why_not(model_place(name), error)}") from error
 
 
-def default_threads() -> int:
-    """Returns the number of cores that this process may use, at most 8."""
-    return min(_MAX_THREADS, available())
+def default_threads(processes: int = 1) -> int:
+    """Returns OMP_NUM_THREADS if it is set, else the number of cores for each of so many processes, at most 8."""
+    return environment_threads() or max(1, min(_MAX_THREADS, available() // processes))
+
+
+def environment_threads() -> int | None:
+    """Returns OMP_NUM_THREADS; None if it is not set to a number that --threads takes."""
+    outermost = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # nested regions follow
+    if outermost.isascii() and outermost.isdecimal() and 1 <= int(outermost) <= _MOST_ASKED:
+        return int(outermost)
+    return None

@@ -32,6 +32,7 @@ from r1lite.training.machine import (
     check_step,
     choose,
     default_threads,
+    environment_threads,
     fitted_length,
     located,
     recipe_for,
@@ -80,6 +81,8 @@ def resolve_config(config: C) -> tuple[C, dict[str, str]]:
     if config.resume:
         return resumed(config, given), {}
     choice = choose(config)
+    if (threads := environment_threads()) is not None:
+        given.setdefault("threads", threads)
     values = {**given, **choice.values}
     notes = dict(choice.notes)
     preset = preset_values(str(values["preset"]), config.stage) if values.get("preset") else {}

@@ -8,7 +8,8 @@ from r1lite.config import EvalConfig
 from r1lite.errors import UserError
 from r1lite.preference.reward_model import load_classifier
 from r1lite.training.loading import load_model
-from r1lite.training.machine import located
+from r1lite.training.machine import default_threads, located
+from r1lite.training.resolve import resolve_config
 
 
 def test_a_run_stands_for_its_newest_checkpoint(tmp_path):
@@ -53,3 +54,20 @@ def test_an_incomplete_folder_names_what_it_lacks(damage, load, tiny_path, tmp_p
     said = damage(folder)
     with pytest.raises(UserError, match=said):
         load(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("given", "threads"),
+    [(None, 8), ("", 8), ("3", 3), ("12,4", 12), (" 2 ", 2), ("0", 8), ("-1", 8), ("many", 8), ("100000", 8), ("²", 8)],
+)
+def test_the_number_of_threads_is_that_of_the_environment(given, threads, monkeypatch):
+    """As for other programs with torch; what OpenMP itself ignores is ignored."""
+    monkeypatch.setattr("r1lite.training.machine.available", lambda: 40)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    assert default_threads() == threads
+    settled, _ = resolve_config(EvalConfig(model="nano", device="cpu"))
+    assert settled.threads == (1 if threads == 8 else threads)  # its recipe's, unless the environment names another
+    assert resolve_config(EvalConfig(model="nano", device="cpu", threads=5))[0].threads == 5
+    assert default_threads(10) == (4 if threads == 8 else threads)  # of `r1lite launch`, for each of ten processes
