@@ -41,10 +41,15 @@ class Joined:
         if self.pulse is not None:
             self.pulse.doing = doing
 
-    def keep(self, folder: Path) -> None:
-        """Sets the run directory, where stacks are saved if another rank's failure ends the run."""
+    def keep(self, folder: Path, resume: str) -> None:
+        """Sets what is used if another rank's failure ends the run.
+
+        Args:
+            folder: the run directory, where stacks are saved.
+            resume: the options that resume the run, for the message.
+        """
         if self.pulse is not None:
-            self.pulse.folder = folder
+            self.pulse.folder, self.pulse.resume = folder, resume
 
     def tell(self, message: str) -> bool:
         """Tells the other ranks why this rank ends. Returns False if another rank is already ending the run."""

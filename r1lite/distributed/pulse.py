@@ -50,6 +50,7 @@ class Pulse:
         self.rank, self.size, self.limit_s = rank, size, limit_s
         self.doing: Callable[[], str] = lambda: "starting"
         self.folder: Path | None = None  # the run directory, once there is one
+        self.resume = ""  # the options that resume the run, once there is one
         self._every_s = min(_BEAT_S, limit_s / 10) if limit_s else _BEAT_S
         self._store = connect(timedelta(seconds=limit_s or 3600))
         self._here = f"{socket.gethostname()} {os.getpid()}"
@@ -202,7 +203,7 @@ class Pulse:
             if self._left.is_set():
                 return
             if speaks and self._speaks_of(culprit):
-                resume = f". Continue from the last checkpoint: --resume --out {self.folder}" if self.folder else ""
+                resume = f". Continue from the last checkpoint: {self.resume}" if self.resume else ""
                 _write(_STDERR, f"error: {message}; rank {self.rank} was in {self.doing()}{resume}")
             if self.folder is not None:
                 # The folder may not exist on other machines.

@@ -6,7 +6,9 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from r1lite.config import OF_THE_COMMAND, Section
 from r1lite.config.trust import foreign
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.run.display import Display
@@ -17,9 +19,20 @@ from verifiers.yaml_text import read_yaml
 
 def resumption(folder: Path) -> str:
     """Returns the options that resume the run in a folder: with --trust if its settings need that."""
-    trust = ""
+    values: Any = None
     with contextlib.suppress(OSError, ValueError, UserError):
         values = read_yaml(read_bytes(folder / "config.yaml"))
+    return _options(folder, values)
+
+
+def resumption_of(config: Section, folder: Path) -> str:
+    """Returns the options of `resumption` for a configuration, without reading a file."""
+    return _options(folder, config.model_dump(mode="json", exclude=set(OF_THE_COMMAND)))
+
+
+def _options(folder: Path, values: Any) -> str:
+    trust = ""
+    with contextlib.suppress(UserError):
         trust = " --trust" if isinstance(values, dict) and foreign(values) else ""
     return f"--resume --out {folder}{trust}"
 

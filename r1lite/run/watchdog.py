@@ -43,6 +43,7 @@ class Watchdog:
             "save": limits.stall_save_s,
         }
         self.folder: Path | None = None  # the run directory, once there is one
+        self.resume = ""  # the options that resume the run, known beforehand: to read a file now could hang too
         # Tells the other ranks before this one ends; returns False if another rank is already ending the run.
         self.tell: Callable[[str], bool] = lambda message: True
         self.who = ""  # name of this rank, if there are several
@@ -116,7 +117,7 @@ class Watchdog:
 
     def _end(self, kind: str, note: str) -> None:
         doing = f" ({note})" if note else ""
-        resume = f"; the last checkpoint remains: --resume --out {self.folder}" if self.folder else ""
+        resume = f"; the last checkpoint remains: {self.resume}" if self.resume else ""
         message = (
             f"error: {self.who}no progress for {self._limits[kind]:g} s in {_WORDS[kind]}{doing}{resume}. "
             f"To allow more time, raise --stall-{kind}-s"

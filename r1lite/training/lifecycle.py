@@ -22,7 +22,7 @@ from r1lite.report import report_at_end
 from r1lite.rollout import EngineError
 from r1lite.run import checkpoint
 from r1lite.run.display import Display
-from r1lite.run.ending import ending
+from r1lite.run.ending import ending, resumption_of
 from r1lite.run.files import write_text
 from r1lite.run.model_card import CARD, model_card
 from r1lite.run.resume import resume_point
@@ -140,7 +140,8 @@ def run_life(
         guards.callback(opened.close)
         run_dir, display = opened.run_dir, opened.display
         opened.watchdog, watchdog.folder = watchdog, run_dir.path
-        ranks.keep(run_dir.path)
+        watchdog.resume = resumption_of(config, run_dir.path)
+        ranks.keep(run_dir.path, watchdog.resume)
         senders = Senders(config.log_to if world.is_main else [], run_dir.path, config.log_project, display.say)
         guards.callback(senders.close)
         with ending(run_dir, display, speaks=world.is_main):

@@ -8,10 +8,11 @@ import pytest
 import torch
 from conftest import make_tiny_tokenizer
 
+from r1lite.config import GRPOConfig
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.run import checkpoint
 from r1lite.run.display import Display
-from r1lite.run.ending import ending, resumption
+from r1lite.run.ending import ending, resumption, resumption_of
 from r1lite.run.files import new_folder, replaced_file, write_json
 from r1lite.run.rollout_rows import rollout_rows
 from r1lite.run.run_dir import RunDir
@@ -180,6 +181,13 @@ def test_only_checkpoints_are_removed_and_never_the_newest(tmp_path, tiny_model,
     save(5)  # after a resume from before step 6
     assert sorted(p.name for p in tmp_path.iterdir()) == ["step-000002.tar.gz", "step-000004-best", "step-000005"]
     assert checkpoint.latest(tmp_path)[0][0] == 5
+
+
+def test_the_options_that_resume_a_run_are_known_without_its_file(tmp_path):
+    place = tmp_path / "run"
+    assert resumption_of(GRPOConfig(out="elsewhere", trust=True), place) == f"--resume --out {place}"
+    for foreign in ({"reward": "math + 0.1*mine:reward"}, {"task": "mine:TASK"}, {"push_to_hub": "me/model"}):
+        assert resumption_of(GRPOConfig(**foreign), place) == f"--resume --out {place} --trust"
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_a_killed_rank_and_resume(ended, goes_on):
     (error,) = errors(printed)
     assert error.startswith("error: rank 1 is lost (process ")
     assert "its process has ended, as if killed" in error
-    assert error.endswith(f"Continue from the last checkpoint: --resume --out {out}")
+    assert error.endswith(f"Continue from the last checkpoint: --resume --out {out} --trust")
     goes_on(out)
 
 
