@@ -17,6 +17,8 @@ from verifiers import VERIFIERS, Completion, Problem, VerifierError
 from verifiers.golds import gold_text
 from verifiers.pool import LATE
 
+_SHOWN = 60  # characters of a question in a message
+
 
 def load_problems(task: Task, config: ProblemsConfig, scorer: Scorer) -> Problems:
     """Loads the task's problems. Raises UserError if the verifiers can't use a gold answer, or problems are missing.
@@ -105,7 +107,7 @@ def without_long(problems: Problems, config: ProblemsConfig, model: Any, tokeniz
     def why_bad(problem: Problem) -> str | None:
         tokens = lengths[id(problem)]
         return (
-            f"the prompt of problem '{problem.name}' has {tokens} tokens, more than {room}" if tokens > room else None
+            f"the prompt of problem {_named(problem)} has {tokens} tokens, more than {room}" if tokens > room else None
         )
 
     return _without_bad(problems, config, why_bad)
@@ -160,20 +162,20 @@ def _tokenized(problems: Sequence[Problem], config: ProblemsConfig, tokenizer: A
 def _check_prompts(made: Sequence[Prompt], config: ProblemsConfig, model: Any) -> None:
     vocabulary = model.get_input_embeddings().num_embeddings
     for prompt in made:
-        name = prompt.problem.name
+        name = _named(prompt.problem)
         if not prompt.token_ids:
-            raise UserError(f"the prompt of problem '{name}' has no tokens: does the tokenizer belong to the model?")
+            raise UserError(f"the prompt of problem {name} has no tokens: does the tokenizer belong to the model?")
         if max(prompt.token_ids) >= vocabulary:
             raise UserError(
-                f"the prompt of problem '{name}' has token id {max(prompt.token_ids)}, but the model has only "
+                f"the prompt of problem {name} has token id {max(prompt.token_ids)}, but the model has only "
                 f"{vocabulary} tokens: the tokenizer does not belong to the model"
             )
     longest = max(made, key=lambda prompt: len(prompt.token_ids))
     tokens = len(longest.token_ids)
-    name = longest.problem.name
+    name = _named(longest.problem)
     if tokens > config.max_prompt_tokens:
         raise UserError(
-            f"the prompt of problem '{name}' has {tokens} tokens; --max-prompt-tokens is {config.max_prompt_tokens}"
+            f"the prompt of problem {name} has {tokens} tokens; --max-prompt-tokens is {config.max_prompt_tokens}"
             " (--bad-problems drop leaves such problems out)"
         )
     context = getattr(model.config, "max_position_embeddings", None)
@@ -183,9 +185,16 @@ def _check_prompts(made: Sequence[Prompt], config: ProblemsConfig, model: Any) -
             f"the largest that fits all prompts is --max-completion-tokens {largest}" if largest > 0 else "remove it"
         )
         raise UserError(
-            f"the prompt of problem '{name}' has {tokens} tokens and --max-completion-tokens is "
+            f"the prompt of problem {name} has {tokens} tokens and --max-completion-tokens is "
             f"{config.max_completion_tokens}, but the model's context is {context}: {helps}"
         )
+
+
+def _named(problem: Problem) -> str:
+    """Returns the problem's id and the start of its question, for messages."""
+    whole = " ".join(problem.prompt[: 4 * _SHOWN].split())
+    start = whole if len(whole) <= _SHOWN else f"{whole[:_SHOWN]}..."
+    return f"'{problem.id}' ({start})" if problem.id and start else f"'{problem.id or start}'"
 
 
 def fingerprint(problems: Problems) -> str:

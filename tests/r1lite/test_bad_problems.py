@@ -16,6 +16,7 @@ BAD = {
     9: json.dumps({"question": "1 : 0?", "answer": "1/0"}),
     11: json.dumps({"question": "long " * 300, "answer": "4"}),
 }
+START = f"{'long ' * 12}..."  # of the question that is too long, 60 characters
 SHORT = ["--template", "short", "--max-completion-tokens", "8", "--max-prompt-tokens", "120"]
 RUN = [*SHORT, "--steps", "2", "--prompts-per-step", "2", "--group-size", "2", "--eval-samples", "1"]
 
@@ -45,6 +46,7 @@ def test_by_default_they_are_an_error_with_a_way_out(mixed, tiny_path, tmp_path,
     mixed.write_text("\n".join(kept))
     assert main(argv) == 2  # prompts are tokenized after the model is loaded
     shown = capsys.readouterr().err
+    assert f"' ({START}) has " in shown
     assert "--max-prompt-tokens is 120" in shown
     assert "--bad-problems drop" in shown
     assert not (tmp_path / "run").exists()
@@ -57,6 +59,8 @@ def test_dropped_they_are_counted_and_listed(mixed, tiny_path, tmp_path, capsys)
     assert "5 of 65 problems can't be used and are left out" in shown
     found = json.loads((tmp_path / "run" / "dropped.json").read_text())["problems"]
     assert sorted(int(line.removeprefix(f"{mixed}:").partition(":")[0]) for line in found) == sorted(BAD)
+    (long,) = (line for line in found if line.startswith(f"{mixed}:11: the prompt of problem '"))
+    assert f"' ({START}) has " in long
     assert main(["grpo", "--resume", "--out", str(tmp_path / "run"), "--steps", "3"]) == 0  # the same are dropped
     argv = ["eval", "--model", str(tiny_path), "--source", str(mixed), "--out", str(tmp_path / "eval"), *SHORT]
     assert main([*argv, "--eval-samples", "1", "--bad-problems", "drop"]) == 0
