@@ -129,9 +129,13 @@ def _outcome(step: Step, summary: Mapping[str, Any]) -> str:
     if "eval_after" in summary:
         after, before = summary["eval_after"], summary.get("eval_before")
         start = f"{before['pass_at_1']:.1%} -> " if before else ""
-        return f"greedy {start}{after['pass_at_1']:.1%}, {summary['steps']} steps"
+        return f"greedy {start}{_share(after)}, {summary['steps']} steps"
     if "data" in summary:
         return f"{summary['data']['rows']:,} rows of {summary['data']['problems']:,} problems"
     if "tasks" in summary:
-        return ", ".join(f"{task} {found['pass_at_1']:.1%}" for task, found in summary["tasks"].items())
+        return ", ".join(f"{task} {_share(found)}" for task, found in summary["tasks"].items())
     return "a new model"
+
+
+def _share(measured: Mapping[str, Any]) -> str:
+    return f"{measured['pass_at_1']:.1%} of {measured['problems']:,} problems"

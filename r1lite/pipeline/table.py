@@ -67,7 +67,8 @@ def markdown(results: Mapping[str, Any]) -> str:
             for label, row in rows.items()
         ),
         "",
-        "Rates in % with their 95 % intervals over problems. "
+        f"Rates in % with their 95 % intervals over problems: {_span(rows, 'problems')} answered greedily, "
+        f"{_span(rows, 'sampled_problems')} sampled. "
         f"{_SAMPLED_LANGUAGE if 'language' in columns else _SAMPLED} "
         "CPU s: the row's own stage; in all: with all stages that it builds on.",
     ]
@@ -160,6 +161,12 @@ def _rate(values: dict[str, float]) -> list[float] | None:
         return None
     rate = mean_rate(list(values.values()))
     return [rate.mean, rate.low, rate.high]
+
+
+def _span(rows: Mapping[str, Any], key: str) -> str:
+    """The number of problems of all rows, or the smallest and the largest number."""
+    counts = [row[key] for row in rows.values()]
+    return " to ".join(f"{count:,}" for count in sorted({min(counts), max(counts)})) if counts else "none"
 
 
 def _cell(key: str, value: Any) -> str:

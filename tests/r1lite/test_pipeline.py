@@ -19,7 +19,7 @@ from r1lite.config.pipeline import PipelineConfig
 from r1lite.errors import UserError
 from r1lite.pipeline.children import Meter
 from r1lite.pipeline.graph import build
-from r1lite.pipeline.steps import StepFiles
+from r1lite.pipeline.steps import StepFiles, finish
 from r1lite.pipeline.table import compare, markdown, parameters
 from r1lite.report.build import Report
 
@@ -184,7 +184,7 @@ def test_check_shows_the_stages_and_runs_nothing(tmp_path, capsys):
 # --- the final table
 
 
-def evaluated(folder, name, right, thinking="we add it up"):
+def evaluated(folder, name, right, thinking="we add it up", sampled=4):
     """An evaluation as r1lite eval leaves it, of four problems with two samples each."""
     place = StepFiles(folder, name)
     place.run.mkdir(parents=True)
@@ -209,7 +209,7 @@ def evaluated(folder, name, right, thinking="we add it up"):
         )
     (place.run / "problems.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     measured = {"pass_at_k": 0.5, "pass_at_k_interval": [0.1, 0.9], "k": 2, "mean_tokens": 9.0, "problems": 4}
-    summary = {"model": "nano", "tasks": {"gsm8k": {**measured, "sampled_problems": 4}}}
+    summary = {"model": "nano", "tasks": {"gsm8k": {**measured, "sampled_problems": sampled}}}
     (place.run / "summary.json").write_text(json.dumps(summary))
 
 
@@ -220,7 +220,7 @@ def test_the_table_and_what_is_seen_in_it(tmp_path):
     }
     config = validated(PipelineConfig, recipe(compare={"base": "base", "Zero": "zero"}, observations=observations))
     evaluated(tmp_path, "eval-base", 0)
-    evaluated(tmp_path, "eval-Zero", 4)
+    evaluated(tmp_path, "eval-Zero", 4, sampled=3)
     (tmp_path / "zero.json").write_text(
         json.dumps({"stage": "grpo", "outcome": "finished", "cpu_s": 12.0, "wall_s": 14.0, "made": {}})
     )
@@ -234,6 +234,7 @@ def test_the_table_and_what_is_seen_in_it(tmp_path):
     assert found["observations"]["form"]["seen"] is False
     text = markdown(found)
     assert "| Zero | 100.0 (" in text
+    assert "over problems: 4 answered greedily, 3 to 4 sampled. " in text
     assert "| language (T=1) |" in text
     assert found["rows"]["Zero"]["language"][0] == 1.0
     assert "**form**: **not seen**: format of Zero 50.0%, of base 50.0%" in text
@@ -256,6 +257,21 @@ def test_a_column_is_shown_only_where_it_was_measured(thinking, tmp_path):
     assert "| | accuracy (T=1) | greedy | format (T=1) | tokens | parameters |" in text
     assert "anguage" not in text.partition("## Observations")[0]
     assert "unknown: language was not measured" in text
+
+
+def test_an_outcome_says_on_how_many_problems_it_was_measured(tmp_path):
+    """A stage's own evaluation often has far fewer than the table's."""
+    at = [{"pass_at_1": rate, "problems": 50} for rate in (0.26, 0.94)]
+    trained = {"eval_before": at[0], "eval_after": at[1], "steps": 40, "checkpoint": str(tmp_path)}
+    steps = built(recipe()).steps
+    for name, summary, said in (
+        ("zero", trained, "greedy 26.0% -> 94.0% of 50 problems, 40 steps"),
+        ("eval-Zero", {"tasks": {"gsm8k": {"pass_at_1": 0.9, "problems": 1000}}}, "gsm8k 90.0% of 1,000 problems"),
+    ):
+        files = StepFiles(tmp_path, name)
+        files.run.mkdir()
+        (files.run / "summary.json").write_text(json.dumps(summary))
+        assert finish(steps[name], files, cpu_s=1.0, wall_s=1.0)["outcome"] == said
 
 
 def test_parameters_are_counted_without_loading(tiny_path):
