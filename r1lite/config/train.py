@@ -30,8 +30,8 @@ class TrainConfig(WatchdogConfig, ShardConfig, OptimizerConfig, ProblemsConfig):
     """On a GPU: keep the layers of the reference (distill: of the teacher) in CPU memory, and copy each layer to the
     GPU when it is needed."""
     lora_rank: int = Field(0, ge=0)
-    """Train LoRA adapters of this rank (needs peft). The model's own weights stay fixed and are also the reference. 0:
-    train all weights."""
+    """Train LoRA adapters of this rank (needs peft). The model's own weights stay fixed and are also the reference.
+    Checkpoints hold weights with the adapter merged in, and the adapter alone in adapter/. 0: train all weights."""
     lora_alpha: float = Field(32.0, gt=0)
     """The adapter's output is multiplied by this / --lora-rank."""
     lora_targets: str = "all-linear"

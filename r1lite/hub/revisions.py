@@ -28,6 +28,12 @@ def is_path(name: str) -> bool:
     return name.startswith((".", "/", "~", "runs/")) or split(name)[0].count("/") > 1
 
 
+def hub_id(name: str) -> str | None:
+    """The id of a model named by "ID" or "ID@REVISION"; None for a folder and for names that the Hub can't have."""
+    place = split(name)[0]
+    return None if is_path(name) or Path(place).exists() or not _REPOSITORY.fullmatch(place) else place
+
+
 def is_cached(name: str) -> bool:
     """True if a model of the Hub, "ID" or "ID@REVISION", is in the local cache."""
     from huggingface_hub import try_to_load_from_cache

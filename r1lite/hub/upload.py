@@ -12,6 +12,7 @@ from r1lite.errors import RunError
 MODEL_FILES = (
     *("README.md", "config.json", "generation_config.json", "*.safetensors", "*.safetensors.index.json"),
     *("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json"),
+    "adapter/adapter_config.json",  # the patterns above name its tensors
     *("vocab.json", "merges.txt", "chat_template.jinja", "additional_chat_templates/*.jinja"),
 )
 

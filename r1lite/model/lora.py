@@ -2,7 +2,7 @@
 
 The adapter is inserted into the model in place, so sampler and trainer use the same one; without it the model is its
 own reference. Engines that support adapters get the adapter alone (`Adapter`). Other engines, and checkpoints, get
-merged weights under the names that the model has without an adapter.
+merged weights under the names that the model has without an adapter; checkpoints hold the adapter alone as well.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from r1lite.model.quantized import parameter_count, quantized_layers, whole_stat
 from r1lite.model.sharding import is_part, whole
 
 _BASE, _ADAPTER, _NAME = ".base_layer", "lora_", "default"
+_IN_FILES = "base_model.model."  # before the names of tensors in peft's files
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,11 @@ class Adapter:
     def weights(self) -> Iterator[tuple[str, Tensor]]:
         """The adapter's tensors as LAYER.lora_A.weight [rank, in] and LAYER.lora_B.weight [out, rank]."""
         for name, value in adapter_state(self.model).items():
-            yield name.replace(f".{_NAME}.", "."), value
+            yield name.replace(f".{_NAME}.", ".").removesuffix(f".{_NAME}"), value  # the latter for embeddings
+
+    def in_files(self) -> dict[str, Tensor]:
+        """The whole tensors under their names in peft's files. Every rank must call this for a sharded model."""
+        return {f"{_IN_FILES}{name}": whole(value) for name, value in self.weights()}
 
     def base(self) -> Iterator[tuple[str, Tensor]]:
         """Every base weight under its name without an adapter, tied ones under each name; they never change."""

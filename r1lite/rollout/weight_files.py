@@ -73,8 +73,9 @@ class WeightFiles:
 
     def write_adapter(self, adapter: Adapter, name: str) -> Path:
         """Writes an adapter in peft's format into a folder with this name. Raises EngineError as write() does."""
-        weights = ((f"base_model.model.{weight}", value) for weight, value in adapter.weights())
-        return self._write(weights, self.folder / name, "adapter_model.safetensors", adapter.settings())
+        return self._write(
+            adapter.in_files().items(), self.folder / name, "adapter_model.safetensors", adapter.settings()
+        )
 
     def _write(
         self, weights: Iterable[tuple[str, Tensor]], target: Path, file: str, settings: dict[str, Any] | None = None

@@ -12,12 +12,13 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
+from safetensors.torch import save_file
 from torch import Tensor
 
 from r1lite.distributed.together import from_main, together
 from r1lite.distributed.world import ALONE, World
 from r1lite.errors import RunError, UserError
-from r1lite.model.lora import has_adapter, merged_weights
+from r1lite.model.lora import adapter_of, has_adapter, merged_weights
 from r1lite.model.parts_on_disk import put_back, taken_out, write_parts
 from r1lite.model.quantized import described_as_whole
 from r1lite.model.sharding import is_part, weights_on_main
@@ -25,6 +26,7 @@ from r1lite.run.files import digest, new_folder, read_json, remove_folder, write
 from r1lite.run.model_card import CARD
 
 _MANIFEST, _STATE, _PARTS = "manifest.json", "trainer.pt", "state"
+_ADAPTER = "adapter"  # folder with the adapter alone, as peft loads it
 _MODEL_FILE = "5GB"  # a larger model is written as several files
 _NAME = re.compile(r"step-(\d{6,})")
 
@@ -41,6 +43,7 @@ def save(
     card: str = "",
     generation: Any = None,
     dtype: torch.dtype = torch.float32,
+    base: str | None = None,
     world: World = ALONE,
 ) -> Path:
     """Writes `folder`/step-NNNNNN atomically and removes all but the `keep` newest checkpoints. Every rank calls this.
@@ -54,6 +57,7 @@ def save(
         card: content of README.md, which may be changed afterwards; only the main rank's value is used.
         generation: a `transformers.GenerationConfig` that replaces the model's own.
         dtype: dtype of the weights in the model's files.
+        base: id on the Hub of the model below an adapter, for the adapter's files.
 
     Raises:
         RunError: the checkpoint can't be written; the older checkpoints remain.
@@ -68,7 +72,11 @@ def save(
         weights = None
         if any(map(is_part, model.parameters())):
             weights = weights_on_main(model, merged_weights(model), world, folder=aside, dtype=rounded)
+        adapter = adapter_of(model)
+        tensors = {} if adapter is None else adapter.in_files()
         if world.is_main:
+            if adapter is not None:
+                _write_adapter(aside / _ADAPTER, tensors, {**adapter.settings(), "base_model_name_or_path": base})
             _write(aside, model, tokenizer, state, weights, card, generation, dtype)
             about = {"step": step, "files": _hashes(aside)}
             write_json(aside / _MANIFEST, about if records is None else {**about, "records": records})
@@ -164,8 +172,16 @@ def _write(
     if card:
         write_text(aside / CARD, card)
     torch.save(state, aside / _STATE)
-    for file in aside.glob("*.safetensors"):  # the library makes them readable only for their owner
+    for file in aside.rglob("*.safetensors"):  # the library makes them readable only for their owner
         file.chmod((aside / "config.json").stat().st_mode)
+
+
+def _write_adapter(folder: Path, tensors: Mapping[str, Tensor], settings: Mapping[str, Any]) -> None:
+    """Writes an adapter's tensors and settings in peft's format."""
+    folder.mkdir()
+    held = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    save_file(held, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+    write_json(folder / "adapter_config.json", settings)
 
 
 def latest(folder: Path) -> tuple[tuple[int, Path] | None, list[Path]]:

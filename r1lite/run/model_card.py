@@ -77,6 +77,11 @@ def model_card(run: Path, config: Section, step: int, steps: int, *, after: Mapp
         f"Made from {code(base)} by `r1lite {stage}`, version {__version__}"
         + (f", on the task {code(config.task)}." if hasattr(config, "task") and not judges else "."),
     ]
+    if rank := getattr(config, "lora_rank", 0):
+        parts.append(
+            f"A LoRA adapter of rank {rank} was trained. The weights here are those of the base with the adapter "
+            "merged into them; the folder `adapter` holds the adapter alone, as peft loads it."
+        )
     if figures := _figures(json_or_empty(run / "eval_before.json"), after):
         parts.append(f"## Figures\n\n{figures}")
         if not judges:

@@ -18,10 +18,11 @@ from r1lite.errors import RunError, UserError
 from r1lite.evaluation.comparison import learnt, rows_of
 from r1lite.evaluation.measure import measure, summarize
 from r1lite.hub.loading import load_shape
-from r1lite.hub.revisions import pinned
+from r1lite.hub.revisions import hub_id, pinned
 from r1lite.model.lora import adapter_state, has_adapter
 from r1lite.model.policy import Policy
 from r1lite.model.sharding import put_into
+from r1lite.nano import MODELS
 from r1lite.run.checkpoint import least_size
 from r1lite.run.signals import StopSignal
 from r1lite.training import memory
@@ -34,6 +35,7 @@ from r1lite.types import Group
 
 _HOPELESS = 20  # times the available memory; the estimate assumes the longest texts, which few runs have
 
+_WITH_ADAPTER = " (the adapter is merged into its weights; adapter/ holds it alone, for peft)"
 _HARDLY_EVER = (
     0.05  # share of problems solved in k samples; for nano, share of right answers (0.30 on its own word problems)
 )
@@ -200,6 +202,7 @@ class OnProblems:
             "state": state,
             "generation": generation_settings(self.config, model, tokenizer),
             "dtype": self.dtype,
+            "base": None if self.config.model in (*MODELS, SHAPED) else hub_id(str(self.config.model)),
         }
 
     def restore(self, step: int, path: Path, state: dict[str, Any]) -> None:
@@ -248,7 +251,7 @@ class OnProblems:
             [
                 ("trained", f"{steps} steps, {tokens:,} tokens {what}, {summary['train_s']:.0f} s"),
                 ("memory", memory.compared(self.expected, self.used)),
-                ("model", summary["checkpoint"]),
+                ("model", summary["checkpoint"] + _WITH_ADAPTER * bool(self.config.lora_rank)),
                 ("run", f"{run_dir.path}: summary.json, metrics.jsonl, {kept}config.yaml"),
             ],
         )

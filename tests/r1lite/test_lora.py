@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import make_tiny_model
+from conftest import make_tiny_model, make_tiny_tokenizer
 
 from r1lite.cli import main
 from r1lite.config import GRPOConfig
@@ -17,6 +17,7 @@ from r1lite.model.lora import adapter_state, add_adapter, has_adapter, merged_we
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.policy import Policy
 from r1lite.rl import logprobs, tiles
+from r1lite.run.checkpoint import latest, save
 
 pytest.importorskip("peft")
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,6 +100,29 @@ def test_what_cannot_be_adapted_is_said():
     assert not has_adapter(make_tiny_model())
 
 
+@pytest.mark.parametrize("targets", ["all-linear", "q_proj,down_proj", "embed_tokens,v_proj"])
+def test_peft_loads_the_adapter_of_a_checkpoint(targets, tmp_path):
+    from peft import PeftModel
+
+    shape = {"tie_word_embeddings": False}  # adapters of tied embeddings make peft warn
+    model = make_tiny_model(**shape)
+    add_adapter(model, GRPOConfig(lora_rank=4, lora_alpha=6, lora_targets=targets))
+    generator = torch.Generator().manual_seed(3)
+    for name, value in adapter_state(model).items():
+        if "lora_B" in name or "embedding_A" in name:
+            value.copy_(torch.randn(value.shape, generator=generator) * 0.05)
+    place = save(tmp_path, 1, model=model, tokenizer=make_tiny_tokenizer(), state={}, keep=1, base="me/model")
+    (batch,) = micro_batches(rows(), 10_000, 0, "cpu")
+    loaded = PeftModel.from_pretrained(make_tiny_model(**shape), place / "adapter")
+    assert loaded.peft_config["default"].base_model_name_or_path == "me/model"
+    said = Policy(loaded.base_model.model, pad_id=0).logprobs(batch)
+    torch.testing.assert_close(said, Policy(model, pad_id=0).logprobs(batch), atol=1e-6, rtol=1e-6)
+    assert not torch.allclose(said, Policy(make_tiny_model(**shape), pad_id=0).logprobs(batch), atol=1e-3)
+    assert latest(tmp_path)[0] == (1, place)
+    (place / "adapter" / "adapter_config.json").unlink()
+    assert latest(tmp_path)[0] is None  # like any other file of it
+
+
 def arguments(tiny_path, sums_path, out, *more):
     flags = [
         *("--template", "short", "--max-completion-tokens", "12", "--steps", str(STEPS), "--lr", "1e-2"),
@@ -110,6 +134,7 @@ def arguments(tiny_path, sums_path, out, *more):
 
 
 def test_a_killed_run_continues_exactly_and_its_model_opens(tiny_path, sums_path, tmp_path, forks, monkeypatch):
+    from peft import PeftModel
     from transformers import AutoModelForCausalLM
 
     monkeypatch.syspath_prepend(ROOT / "tests")
@@ -129,8 +154,15 @@ def test_a_killed_run_continues_exactly_and_its_model_opens(tiny_path, sums_path
     assert (broken / name).read_bytes() == (whole / name).read_bytes()
     lines = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
     assert 0 < lines[0]["kl"] < lines[-1]["kl"]  # the reference stays behind
-    opened = AutoModelForCausalLM.from_pretrained(whole / "checkpoints" / f"step-{STEPS:06d}")
+    place = whole / "checkpoints" / f"step-{STEPS:06d}"
+    opened = AutoModelForCausalLM.from_pretrained(place)
     assert not has_adapter(opened)
+    assert "`adapter` holds the adapter alone" in (place / "README.md").read_text()
+    assert json.loads((place / "adapter" / "adapter_config.json").read_text())["base_model_name_or_path"] is None
+    below = AutoModelForCausalLM.from_pretrained(tiny_path)
+    merged = PeftModel.from_pretrained(below, place / "adapter").merge_and_unload().state_dict()
+    for name, value in opened.state_dict().items():
+        torch.testing.assert_close(merged[name], value, atol=1e-6, rtol=1e-6)
     before = AutoModelForCausalLM.from_pretrained(tiny_path)
     changed = [name for name, value in opened.state_dict().items() if not torch.equal(value, before.state_dict()[name])]
     assert changed and all("proj.weight" in name for name in changed)  # noqa: PT018

@@ -3,9 +3,11 @@
 import shutil
 
 import pytest
+from tables_for_tests import each
 
 from r1lite.config import EvalConfig
 from r1lite.errors import UserError
+from r1lite.hub.revisions import hub_id
 from r1lite.preference.reward_model import load_classifier
 from r1lite.training.loading import load_model
 from r1lite.training.machine import default_threads, located
@@ -30,6 +32,18 @@ def test_a_path_where_nothing_is_is_not_asked_of_the_hub(name):
 @pytest.mark.parametrize("name", ["nano", "nano-countdown", "Qwen/Qwen2.5-0.5B", "gpt2"])
 def test_other_names_stay(name):
     assert located(name) == name
+
+
+@each(
+    [
+        ("Qwen/Qwen2.5-0.5B", "Qwen/Qwen2.5-0.5B"),
+        ("Qwen/Qwen2.5-0.5B@main", "Qwen/Qwen2.5-0.5B"),
+        ("gpt2", "gpt2"),
+        *((name, None) for name in ("/a/b", "./a", "~/a", "runs/one", "a/b/c", "not an id", "/")),
+    ]
+)
+def test_the_id_of_a_model_on_the_hub(name, expected):
+    assert hub_id(name) == expected
 
 
 def without_tokenizer(folder):
