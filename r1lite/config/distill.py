@@ -14,6 +14,7 @@ from r1lite.errors import UserError
 
 # Name of a student whose shape is given in the recipe: such a student has no files that could name it.
 SHAPED = "student"
+_OF_EVALUATIONS = ("eval_problems", "eval_samples", "eval_sample_problems")  # which sampling the teacher doesn't make
 _OURS = ("out", "resume", "model", "rollouts")  # settings of the teacher's trajectories that the run decides
 
 
@@ -98,7 +99,8 @@ class DistillConfig(SupervisedConfig):
 
     def reject_config(self, out: str) -> RejectConfig:
         """Settings for sampling and filtering the teacher's completions. Raises UserError."""
-        shared = set(RejectConfig.model_fields) & set(type(self).model_fields) - {*_OURS, "format", "temperature"}
+        other = {*_OURS, "format", "temperature", *_OF_EVALUATIONS}
+        shared = set(RejectConfig.model_fields) & set(type(self).model_fields) - other
         values = {
             **{key: getattr(self, key) for key in shared},
             **{"difficulty_window": False, "per_problem": None, "model": self.teacher, "out": out},

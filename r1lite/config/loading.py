@@ -148,7 +148,7 @@ def read_saved(path: Path, config_class: type[Section]) -> dict[str, Any]:
 _EVERYDAY = (
     *("task", "tasks", "model", "teacher", "source", "data", "rollouts", "reward", "verifier", "template", "preset"),
     *("steps", "epochs", "lr", "group_size", "prompts_per_step", "samples", "format", "max_prompt_tokens"),
-    *("max_completion_tokens", "engine", "engine_url", "device", "out", "resume"),
+    *("max_completion_tokens", "eval_every", "engine", "engine_url", "device", "out", "resume"),
     *("on", "ranks", "engines", "nodes", "gpus_per_node", "restarts", "dry_run", "submit"),
 )
 _FEW = 6  # number of options that are always shown

@@ -65,7 +65,9 @@ class ProblemsConfig(EngineConfig):
     @property
     def sampled_problems(self) -> int:
         """Number of test problems, if there are as many, that pass@k is measured on."""
-        return min(200, self.eval_problems) if self.eval_sample_problems is None else self.eval_sample_problems
+        if self.eval_sample_problems is None or not self.eval_problems:  # 0: no evaluation
+            return min(200, self.eval_problems)
+        return self.eval_sample_problems
 
     @property
     def tested_problems(self) -> int:

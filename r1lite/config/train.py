@@ -15,8 +15,12 @@ from r1lite.config.watchdog import WatchdogConfig
 class TrainConfig(WatchdogConfig, ShardConfig, OptimizerConfig, ProblemsConfig):
     """Evaluation, checkpoints, CPU offloading and LoRA."""
 
+    eval_problems: int = Field(1000, ge=0)
+    """Number of test problems, the first of the test set, answered greedily before and after training. 0: no
+    evaluation at all, whatever --eval-every is."""
     eval_every: int = Field(0, ge=0)
-    """Evaluate, greedily and for pass@k, also every this many steps; 0: only before and after training."""
+    """Evaluate, greedily and for pass@k, also every this many steps; 0: only before and after training
+    (--eval-problems 0: never)."""
     keep_rollouts: Literal["all"] | Annotated[int, Field(ge=0)] = "all"
     """Keep the completions of all steps, or of this many newest steps (0: none). The report, `replay`, `r1lite reject`
     and trackers can't show removed completions; the doctor and --resume don't need them."""

@@ -128,6 +128,8 @@ def _outcome(step: Step, summary: Mapping[str, Any]) -> str:
     """One line for the status table."""
     if "eval_after" in summary:
         after, before = summary["eval_after"], summary.get("eval_before")
+        if after is None:
+            return f"{summary['steps']} steps, not evaluated"
         start = f"{before['pass_at_1']:.1%} -> " if before else ""
         return f"greedy {start}{_share(after)}, {summary['steps']} steps"
     if "data" in summary:

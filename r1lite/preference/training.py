@@ -100,6 +100,7 @@ class PreferenceTraining:
 
     what: ClassVar[str] = "reward model"
     evaluation_keys: ClassVar[tuple[str, ...]] = ("accuracy", "accuracy_interval", "pairs", "loss", "ece", "brier")
+    is_measured: ClassVar[bool] = True
     measured_on: ClassVar[dict[str, int]] = {}  # the held-out pairs can't change
 
     def __init__(
@@ -272,8 +273,9 @@ class PreferenceTraining:
         """Unlocks the run directory."""
         self.run_dir.close()
 
-    def begin(self, before: dict[str, Any]) -> None:
+    def begin(self, before: dict[str, Any] | None) -> None:
         """Reports the measurement before training."""
+        assert before is not None
         self.display.say(f"before    {_brief(before)}")
 
     def summary(self) -> dict[str, Any]:

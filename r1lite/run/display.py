@@ -143,6 +143,16 @@ class Display:
     def summary(self, summary: dict[str, Any], where: Sequence[tuple[str, str]]) -> None:
         """Prints results before and after, examples and file locations, also with --quiet."""
         before, after = summary.get("eval_before"), summary["eval_after"]
+        if after is not None:
+            self._evaluations(before, after)
+            if self.loudness >= 0 and summary.get("learnt"):
+                self.learnt(summary["learnt"])
+            elif self.loudness >= 0:
+                self.examples(before, after)
+        for label, text in where:
+            self.console.print(_labelled(label, text))
+
+    def _evaluations(self, before: dict[str, Any] | None, after: dict[str, Any]) -> None:
         table = Table(title="Test problems", title_justify="left", title_style="bold")
         for heading in ("", *(["before"] if before else []), "after" if before else "measured"):
             table.add_column(heading, justify="left" if not heading else "right")
@@ -158,12 +168,6 @@ class Display:
             table.add_row("format (T=1)", *(f"{e['sampled_format_rate']:.1%}" for e in shown))
         table.add_row("tokens per completion", *(f"{e['mean_tokens']:.1f}" for e in shown))
         self.console.print(table)
-        if self.loudness >= 0 and summary.get("learnt"):
-            self.learnt(summary["learnt"])
-        elif self.loudness >= 0:
-            self.examples(before, after)
-        for label, text in where:
-            self.console.print(_labelled(label, text))
 
     def learnt(self, pairs: Sequence[dict[str, Any]]) -> None:
         """Prints answers to some problems before and after training."""

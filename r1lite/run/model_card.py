@@ -176,7 +176,7 @@ def _again(config: Section) -> str:
     words = ["r1lite", "eval", "--model", "."]
     for name in _AGAIN:
         value = getattr(config, name, None)
-        if value is not None and (name == "task" or value != EvalConfig.model_fields[name].default):
+        if value not in (None, 0) and (name == "task" or value != EvalConfig.model_fields[name].default):
             words += [f"--{name.replace('_', '-')}", str(_public(value))]
     return block(shlex.join(words), "bash")
 

@@ -72,14 +72,22 @@ class Training(Protocol):
         """Settings of `measure` that may change on resume; its result has them under this name."""
 
     @property
+    def is_measured(self) -> bool:
+        """False if the weights are never evaluated."""
+
+    @property
     def checkpoint_bytes(self) -> int:
         """Size of a checkpoint, at least."""
 
     def measure(self, step: int, progress: Callable[[float], None]) -> dict[str, Any]:
         """Evaluates the weights after `step` steps. Calls `progress` with the finished share. Raises RunError."""
 
-    def begin(self, before: dict[str, Any]) -> None:
-        """Prepares for the first step; the weights are loaded. Raises UserError if the run does not fit into memory."""
+    def begin(self, before: dict[str, Any] | None) -> None:
+        """Prepares for the first step; the weights are loaded. Raises UserError if the run does not fit into memory.
+
+        Args:
+            before: the evaluation of the initial weights; None without evaluations.
+        """
 
     def step(self, step: int) -> tuple[Sequence[Group], dict[str, Any]]:
         """Runs a step. Returns the sampled groups, if any, and its metrics, which include `tokens`."""
@@ -192,15 +200,8 @@ class _Life:
 
         if first < steps:
             from_main(self.world, lambda: checkpoint.check_room(run_dir.checkpoints, self.training.checkpoint_bytes))
-        # Before the checkpoint is restored: a lost evaluation is repeated with the run's initial weights.
-        if before is None and saved is not None:
-            display.say("eval_before.json was lost: evaluating the initial weights again")
-        elif before is not None and before.get("measured_on", asked := self.training.measured_on) != asked:
-            display.say("the evaluation's settings have changed: evaluating the initial weights again")
-            before = None
-        if before is None:
-            before = self._shown_measure("evaluating the model before training", 0)
-            run_dir.write_result("eval_before", before)
+        if self.training.is_measured:
+            before = self._before(before, saved)
         if config.resume:
             self._restore(first, saved)
         self.training.begin(before)
@@ -208,8 +209,10 @@ class _Life:
         self._steps(first)
         display.finish()
 
-        after = self._shown_measure("evaluating the model after training", steps)
-        run_dir.write_result("eval_after", after)
+        after = None
+        if self.training.is_measured:
+            after = self._shown_measure("evaluating the model after training", steps)
+            run_dir.write_result("eval_after", after)
         assert self.saved is not None
         if self.world.is_main:
             write_text(self.saved / CARD, model_card(run_dir.path, config, steps, steps, after=after))
@@ -237,6 +240,18 @@ class _Life:
         self._upload(self.saved)
         return summary
 
+    def _before(self, kept: dict[str, Any] | None, saved: Path | None) -> dict[str, Any]:
+        """Returns the evaluation of the initial weights, which must still be loaded: the kept one, or a new one."""
+        if kept is None and saved is not None:
+            self.display.say("there is no eval_before.json: evaluating the initial weights again")
+        elif kept is not None and kept.get("measured_on", asked := self.training.measured_on) != asked:
+            self.display.say("the evaluation's settings have changed: evaluating the initial weights again")
+            kept = None
+        if kept is None:
+            kept = self._shown_measure("evaluating the model before training", 0)
+            self.run_dir.write_result("eval_before", kept)
+        return kept
+
     def _found(self) -> tuple[int, Path | None, dict[str, Any] | None, dict[str, Any] | None]:
         """Returns (finished steps, their checkpoint, summary of a finished run, first evaluation) of a resumed run."""
         config, run_dir, say, steps = self.config, self.run_dir, self.display.say, self.training.steps
@@ -251,13 +266,13 @@ class _Life:
         if first < steps:
             display.start("training", steps, first)
         evaluated = from_main(self.world, lambda: {record["step"] for record in run_dir.evaluations()})
-        done = first
+        done, every = first, config.eval_every if self.training.is_measured else 0
         saves: tuple[type[BaseException], ...] = (Interrupted, EngineError, UnscoredError)
         if self.world.size == 1:  # a closed pipe; with several ranks it ends only one rank, so the others can't save
             saves += BrokenPipeError, SystemExit
         try:
             for step in range(first, steps):
-                if config.eval_every and step and step % config.eval_every == 0 and step not in evaluated:
+                if every and step and step % every == 0 and step not in evaluated:
                     # Before the next step starts, so that a signal may interrupt the evaluation at any moment.
                     run_dir.append_evaluation({"step": step, **self._measure(step, lambda share: None)})
                 started = time.perf_counter()

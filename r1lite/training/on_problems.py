@@ -116,7 +116,7 @@ class OnProblems:
         self.dtype = own_dtype(config) if own else torch.float32
         self.expected: memory.Estimate | None = None  # None if the run is finished already
 
-    def begin(self, before: dict[str, Any]) -> None:
+    def begin(self, before: dict[str, Any] | None) -> None:
         """Prints the memory estimate and the initial accuracy. Raises UserError if the run can't fit into memory."""
         setup, learner = self.setup, self.loop.learner
         policy = learner.policy
@@ -137,12 +137,19 @@ class OnProblems:
                 raise UserError(f"this run can't fit: {text}")
             setup.display.line("warning", text)
         self.expected = expected
+        if before is None:
+            return
         setup.display.say(
             f"before    accuracy {before['pass_at_1']:.1%} greedy, pass@{before['k']} {before['pass_at_k']:.1%}, "
             f"format {before['format_rate']:.1%}, {before['mean_tokens']:.1f} tokens"
         )
         if isinstance(self.config, RLConfig) and (text := beyond_it(self.config, before)) is not None:
             setup.display.line("warning", text)
+
+    @property
+    def is_measured(self) -> bool:
+        """False with --eval-problems 0."""
+        return self.config.eval_problems > 0
 
     @property
     def measured_on(self) -> dict[str, int]:

@@ -142,7 +142,7 @@ def _open_run(
         elsewhere = isinstance(config, OnRayConfig) and config.engines_on_ray
         model, tokenizer = load_empty(config) if elsewhere else load(config)
         problems = without_long(problems, config, model, tokenizer)
-        tested = problems.test[: config.tested_problems]
+        tested = problems.test[: config.tested_problems or 1]  # one shows what prompts look like without evaluations
         trained_on = problems.train if isinstance(config, RLConfig) else []
         prompts = make_prompts([*tested, *trained_on], config, model, tokenizer)
         test, train = prompts[: len(tested)], prompts[len(tested) :]
@@ -203,7 +203,8 @@ def _show(
     display.line("engine", _noted(_engine_line(setup.started), notes.get("engine")))
     display.line("model", _noted(f"{config.model}, {_millions(size)} parameters", notes.get("model")))
     display.line("problems", _noted(f"{problems.origin}: {counts}", notes.get("source")))
-    lines = [*few(len(problems.test), "test problem", "add problems, or set --test-source"), *lines]
+    if config.tested_problems:
+        lines = [*few(len(problems.test), "test problem", "add problems, or set --test-source"), *lines]
     if test[0].prefill:
         display.line("prompt", _prefill_line(config.template, test[0].prefill))
     for label, text in lines:

@@ -72,3 +72,30 @@ def test_evaluating_on_the_way_changes_nothing_and_can_be_interrupted(tiny_path,
     assert main(["grpo", "--resume", "--trust", "--out", str(out), "--quiet"]) == 0
     assert outcome(out) == outcome(tmp_path / "plain")
     assert lines(out / "evaluations.jsonl") == found
+
+
+def test_without_evaluations_a_run_learns_the_same(tiny_path, sums_path, tmp_path, monkeypatch, capsys):
+    """And resumes, with or without them from then on."""
+    assert run(tmp_path / "plain", tiny_path, sums_path) == 0
+    capsys.readouterr()
+    out = tmp_path / "unmeasured"
+    whole = r1lite.training.on_problems.measure
+    monkeypatch.setattr(r1lite.training.on_problems, "measure", None)
+    assert run(out, tiny_path, sums_path, "--eval-problems", "0", "--eval-every", "2") == 0
+    assert "accuracy" not in capsys.readouterr().out
+    assert outcome(out) == outcome(tmp_path / "plain")
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["eval_before"], summary["eval_after"], summary["learnt"]) == (None, None, [])
+    assert not {path.name for path in out.iterdir()} & {"eval_before.json", "eval_after.json", "evaluations"}
+    assert (out / "report.html").exists()
+    assert "## Figures" not in (out / "checkpoints" / f"step-{STEPS:06d}" / "README.md").read_text()
+    again = ["grpo", "--resume", "--trust", "--out", str(out)]
+    assert main(again) == 0
+    assert "finished already" in capsys.readouterr().out
+    assert main([*again, "--steps", str(STEPS + 1), "--quiet"]) == 0
+    monkeypatch.setattr(r1lite.training.on_problems, "measure", whole)
+    assert main([*again, "--steps", str(STEPS + 2), "--eval-problems", "3"]) == 0
+    assert "evaluating the initial weights" in capsys.readouterr().out
+    before, after = (json.loads((out / f"eval_{name}.json").read_text()) for name in ("before", "after"))
+    assert before["problems"] == after["problems"] == 3
+    assert before == json.loads((tmp_path / "plain" / "eval_before.json").read_text())

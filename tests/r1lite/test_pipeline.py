@@ -265,6 +265,7 @@ def test_an_outcome_says_on_how_many_problems_it_was_measured(tmp_path):
     trained = {"eval_before": at[0], "eval_after": at[1], "steps": 40, "checkpoint": str(tmp_path)}
     steps = built(recipe()).steps
     for name, summary, said in (
+        ("sft", {**trained, "eval_before": None, "eval_after": None}, "40 steps, not evaluated"),
         ("zero", trained, "greedy 26.0% -> 94.0% of 50 problems, 40 steps"),
         ("eval-Zero", {"tasks": {"gsm8k": {"pass_at_1": 0.9, "problems": 1000}}}, "gsm8k 90.0% of 1,000 problems"),
     ):
