@@ -6,19 +6,24 @@ import contextlib
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from rich.console import Console
+from rich.table import Table
+
+from r1lite.config import RLConfig
 from r1lite.config.launch import LaunchConfig
 from r1lite.errors import Interrupted
 from r1lite.launch.commands import Job, read_job
-from r1lite.launch.dry_run import show
 from r1lite.launch.layout import ProcessSpec, lay_out
-from r1lite.launch.local import LocalLauncher
 from r1lite.launch.on_ray import RayLauncher
-from r1lite.launch.slurm import submit, write_script
+from r1lite.launch.process import LocalLauncher
+from r1lite.launch.slurm import script, submit, write_script
 from r1lite.launch.supervise import Supervisor
 from r1lite.run.ending import resumption
 from r1lite.run.run_dir import LAUNCH
 from r1lite.run.signals import StopSignal
+from r1lite.training.estimate import show_estimate
 from r1lite.training.machine import default_threads
 
 _MOST_THREADS = 8
@@ -88,3 +93,49 @@ def _go_on(job: Job) -> str:
 
 def _say(text: str) -> None:
     print(text, flush=True)
+
+
+_FIRST_PORT = 8100  # in the printed commands; a real launch chooses free ports
+
+
+def show(job: Job, specs: Sequence[ProcessSpec]) -> None:
+    """Prints layout, memory and commands. Raises UserError if the estimate does."""
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console.print(_table(specs, job.threads))
+    engines = [spec for spec in specs if spec.kind == "engine"]
+    urls = [f"http://{_host(job, spec)}:{_FIRST_PORT + spec.number}" for spec in engines]
+    if isinstance(job.asked, RLConfig):
+        show_estimate(_estimated(job, urls))
+    else:
+        console.print(f"memory     no estimate for r1lite {job.stage}: --estimate supports grpo and ppo")
+    console.print(f"run        {job.out}")
+    if job.launch.on == "slurm":
+        console.print(f"{job.out / LAUNCH}/job.sbatch would be:\n\n{script(job, specs)}")
+        console.print("nothing was written: --dry-run")
+        return
+    console.print(f"each rank  {shlex.join(job.rank_words(urls))}")
+    for spec in engines:
+        words = job.engine_words(_host(job, spec), _FIRST_PORT + spec.number)
+        console.print(f"{spec.name}   {shlex.join(words)}")
+    console.print("nothing was started: --dry-run")
+
+
+def _host(job: Job, spec: ProcessSpec) -> str:
+    return "127.0.0.1" if job.launch.on == "local" else f"NODE{spec.node}"
+
+
+def _table(specs: Sequence[ProcessSpec], threads: int) -> Table:
+    found = Table(title="Layout", title_justify="left", title_style="bold")
+    for heading in ("process", "node", "GPU", "CPU threads"):
+        found.add_column(heading)
+    for spec in specs:
+        own = spec.gpus[spec.local_rank : spec.local_rank + 1] if spec.kind == "rank" else spec.gpus
+        found.add_row(spec.name, str(spec.node), ", ".join(map(str, own)) or "-", str(threads))
+    return found
+
+
+def _estimated(job: Job, urls: Sequence[str]) -> Any:
+    own = {"estimate": True, "estimate_ranks": job.launch.ranks}
+    device = {"device": "cuda" if job.gpus else "cpu"}
+    engine = {"engine": job.settled.engine, "engine_url": tuple(urls)} if urls else {}
+    return job.asked.model_copy(update={**own, **device, **engine})

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from r1lite.config import OptimizerConfig
 from r1lite.distributed.world import ALONE, World
-from r1lite.model.gradients import nonfinite_gradients
 from r1lite.model.sharding import holders, is_part, like, local, part_like
 
 
@@ -159,3 +158,10 @@ class Optimizer:
             for number, moments in state["state"].items()
         }
         self.adamw.load_state_dict({**state, "state": of_parameters})
+
+
+def nonfinite_gradients(named_parameters: Any) -> list[str]:
+    """Names of the parameters whose gradient contains a NaN or an infinity; call it before gradients are cleared."""
+    return [
+        name for name, p in named_parameters if p.grad is not None and not bool(torch.isfinite(local(p.grad)).all())
+    ]

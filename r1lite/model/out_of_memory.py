@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import torch
 
-from r1lite.distributed.dealing import hands
+from r1lite.distributed.together import hands
 from r1lite.distributed.world import ALONE, World
 from r1lite.errors import RunError
 

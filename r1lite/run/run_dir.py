@@ -396,3 +396,20 @@ def newest_path(stage: str) -> Path:
         return str(read_environment(path).get("started")), (path / environment.FILE).stat().st_mtime
 
     return max(runs, key=begun)
+
+
+class Unwritten(RunDir):
+    """Knows the path but writes nothing; the folder need not exist on this machine."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rollouts = path / records.ROLLOUTS
+        self.checkpoints = path / "checkpoints"
+        self.bad_batches = None
+        self.settings = {}
+
+    def _nothing(self, *given: Any, **named: Any) -> None:
+        """Does nothing: the main rank does this."""
+
+    close = discard_if_empty = discard = rewrite_config = write_result = _nothing
+    append_metrics = append_evaluation = write_answers = write_rollouts = rewind = _nothing

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from r1lite.errors import RunError
-from r1lite.model.gradients import nonfinite_gradients
+from r1lite.model.optimizer import nonfinite_gradients
 from r1lite.run.bad_batches import BadBatches
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,8 +15,8 @@ from served_model_for_tests import ServedModel
 from world_cases import CASES, EVALUATED, IN_PARTS, PRESET_CASES, REWARD_MODEL, SERVED, world_data
 
 from r1lite.config import DistillConfig, GRPOConfig, SFTConfig
-from r1lite.distributed.dealing import hands
 from r1lite.distributed.launcher import RankInfo, rank_info
+from r1lite.distributed.together import hands
 from r1lite.errors import UserError
 from r1lite.training.several import refuse
 from verifiers import rows
