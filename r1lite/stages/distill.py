@@ -14,8 +14,7 @@ from r1lite.model.policy import Policy
 from r1lite.run.model_digests import weights_digest
 from r1lite.run.signals import StopSignal
 from r1lite.scoring.problems import make_prompts
-from r1lite.supervised.distill.loop import Distilling, own_rows
-from r1lite.supervised.distill.models import check_one_tokenizer, load_student, load_teacher
+from r1lite.supervised.distillation import Distilling, check_one_tokenizer, load_student, load_teacher, own_rows
 from r1lite.supervised.loop import FineTuning, RowOrder, make_learner
 from r1lite.supervised.sft.encode import load_set
 from r1lite.supervised.sft.tokens import TokenRows

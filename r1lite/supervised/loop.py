@@ -153,6 +153,10 @@ class RowOrder:
         """Number of steps; the last step may have fewer rows."""
         return math.ceil(self.total_rows / self.rows_per_step)
 
+    def epochs_after(self, step: int) -> float:
+        """Returns the passes over the rows after step `step`."""
+        return round(min(self.total_rows, (step + 1) * self.rows_per_step) / self.num_rows, 4)
+
     def __call__(self, step: int) -> list[int]:
         """Returns the indices of the rows of step `step`, which counts from 0."""
         start = step * self.rows_per_step
@@ -167,10 +171,27 @@ def _epoch_order(seed: int, epoch: int, count: int) -> list[int]:
     return order
 
 
-class FineTuning:
-    """The steps of `r1lite sft`: cross-entropy of the completions' tokens."""
+class SupervisedLoop:
+    """What supervised stages share: a step follows from its number, so beside the learner there is no state to save."""
 
     tokens_are: ClassVar[str] = "trained_on"
+    order: RowOrder
+
+    @property
+    def steps(self) -> int:
+        """Number of training steps."""
+        return self.order.steps
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns nothing."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restores what `state_dict()` returned."""
+
+
+class FineTuning(SupervisedLoop):
+    """The steps of `r1lite sft`: cross-entropy of the completions' tokens."""
 
     def __init__(
         self,
@@ -181,7 +202,6 @@ class FineTuning:
         engine: TrustedEngine,
     ) -> None:
         self.config, self.rows, self.learner, self.order, self.engine = config, rows, learner, order, engine
-        self.steps = order.steps
         self._packs = wants_packing(config, learner.policy.model)
 
     def step(self, step: int) -> tuple[list[Group], dict[str, Any]]:
@@ -193,21 +213,13 @@ class FineTuning:
         self.engine.sleep()
         metrics = self.learner.update(cut, rows, step)
         self.engine.offer(self.learner.policy.named_weights, version=step + 1)
-        epoch = min(self.order.total_rows, (step + 1) * self.order.rows_per_step) / self.order.num_rows
         return [], {
             **metrics,
-            "epoch": round(epoch, 4),
+            "epoch": self.order.epochs_after(step),
             "rows": len(rows),
             "tokens": tokens,
             "step_s": time.perf_counter() - started,
         }
-
-    def state_dict(self) -> dict[str, Any]:
-        """Returns nothing: the rows of a step follow from its number."""
-        return {}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restores what `state_dict()` returned."""
 
 
 def nll_pieces(

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,7 +23,7 @@ from r1lite.model.batch import MicroBatch, Row, cost, micro_batches
 from r1lite.model.policy import Policy
 from r1lite.rl.preference import dpo, ipo
 from r1lite.rollout.trust import TrustedEngine
-from r1lite.supervised.loop import Piece, RowOrder, SupervisedLearner
+from r1lite.supervised.loop import Piece, RowOrder, SupervisedLearner, SupervisedLoop
 from r1lite.supervised.sft.encode import Encoder, Overlap, Refused
 from r1lite.supervised.sft.formats import RowError
 from r1lite.supervised.sft.reading import rows
@@ -80,16 +80,13 @@ def _side(row: Any, name: str) -> Any:
     return kept | {"prompt": prompt, "completion": row[name]}
 
 
-class PreferenceTuning:
+class PreferenceTuning(SupervisedLoop):
     """The steps of `r1lite dpo`."""
-
-    tokens_are: ClassVar[str] = "trained_on"
 
     def __init__(
         self, config: DPOConfig, pairs: TokenRows, learner: SupervisedLearner, order: RowOrder, engine: TrustedEngine
     ) -> None:
         self.config, self.pairs, self.learner, self.order, self.engine = config, pairs, learner, order, engine
-        self.steps = order.steps
 
     def step(self, step: int) -> tuple[list[Group], dict[str, Any]]:
         """Trains on the pairs of the step; returns no samples."""
@@ -105,23 +102,15 @@ class PreferenceTuning:
         for part in self.learner.world.all_gather_object(margins):
             margins |= part
         found = [margin for piece in sorted(margins) for margin in margins[piece]]
-        epoch = min(self.order.total_rows, (step + 1) * self.order.rows_per_step) / self.order.num_rows
         return [], {
             **{("loss" if name == "token_loss" else name): value for name, value in metrics.items()},
             "accuracy": statistics.fmean((margin > 0) + 0.5 * (margin == 0) for margin in found),
             "margin": self.config.beta * statistics.fmean(found),
-            "epoch": round(epoch, 4),
+            "epoch": self.order.epochs_after(step),
             "rows": len(numbers),
             "tokens": sum(len(row.token_ids) for row in made),
             "step_s": time.perf_counter() - started,
         }
-
-    def state_dict(self) -> dict[str, Any]:
-        """Returns nothing: the pairs of a step follow from its number."""
-        return {}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restores what `state_dict()` returned."""
 
 
 def pair_pieces(

@@ -17,7 +17,7 @@ from r1lite.errors import UserError
 from r1lite.model.batch import Row, micro_batches
 from r1lite.model.policy import Policy
 from r1lite.rl.distillation import generalised_jsd
-from r1lite.supervised.distill.divergence import divergence
+from r1lite.supervised.distillation import divergence
 
 ROOT = Path(__file__).resolve().parents[2]
 SHAPE = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1}
@@ -148,7 +148,7 @@ def test_the_students_problems_are_limited(tiny_path, sums_path, tmp_path):
 KILLED_IN_STEP_4 = """
 import os, signal, sys
 from r1lite.cli import main
-from r1lite.supervised.distill import loop as course
+from r1lite.supervised import distillation as course
 step = course.Distilling.step
 def killed(self, number):
     done = step(self, number)

@@ -1,1 +1,0 @@
-"""Distillation: the models, their divergence per token, and the steps of on-policy training."""
