@@ -60,45 +60,8 @@ def estimator(name: str) -> Estimator:
     return of_user
 
 
-def _group_relative(options: Options, inputs: EstimatorInputs) -> Tensor:
-    return formulas.group_relative(inputs.rewards, ddof=options.advantage_ddof, eps=options.advantage_eps)
-
-
 def _centred(options: Options, inputs: EstimatorInputs) -> Tensor:
     return formulas.group_relative(inputs.rewards, scale="none")
-
-
-def _batch_scaled(options: Options, inputs: EstimatorInputs) -> Tensor:
-    return formulas.batch_scaled(inputs.rewards, ddof=options.advantage_ddof, eps=options.advantage_eps)
-
-
-def _rloo(options: Options, inputs: EstimatorInputs) -> Tensor:
-    return formulas.leave_one_out(inputs.rewards)
-
-
-def _reinforce(options: Options, inputs: EstimatorInputs) -> Tensor:
-    return formulas.reinforce(inputs.rewards)
-
-
-def _opo(options: Options, inputs: EstimatorInputs) -> Tensor:
-    return formulas.optimal_baseline(inputs.rewards, inputs.lengths)
-
-
-def _maxrl(options: Options, inputs: EstimatorInputs) -> Tensor:
-    return formulas.maxrl(inputs.rewards, eps=options.advantage_eps)
-
-
-def _gdpo(options: Options, inputs: EstimatorInputs) -> Tensor:
-    ddof, eps = options.advantage_ddof, options.advantage_eps
-    return formulas.decoupled(inputs.parts, inputs.weights, inputs.rewards, ddof=ddof, eps=eps)
-
-
-def _pass_at_k(options: Options, inputs: EstimatorInputs) -> Tensor:
-    return formulas.pass_at_k(inputs.rewards, k=options.advantage_k)
-
-
-def _best_of_group(options: Options, inputs: EstimatorInputs) -> Tensor:
-    return formulas.best_of_group(inputs.rewards, ddof=options.advantage_ddof, eps=options.advantage_eps)
 
 
 def _a_star(options: Options, inputs: EstimatorInputs) -> Tensor:
@@ -109,16 +72,16 @@ def _a_star(options: Options, inputs: EstimatorInputs) -> Tensor:
 
 
 ESTIMATORS: dict[str, Estimator] = {
-    "grpo": _group_relative,
+    "grpo": lambda o, i: formulas.group_relative(i.rewards, ddof=o.advantage_ddof, eps=o.advantage_eps),
     "dr_grpo": _centred,
     "reinforce_pp_baseline": _centred,
-    "batch_scaled": _batch_scaled,
-    "rloo": _rloo,
-    "reinforce": _reinforce,
-    "opo": _opo,
-    "maxrl": _maxrl,
-    "gdpo": _gdpo,
-    "pass_at_k": _pass_at_k,
-    "best_of_group": _best_of_group,
+    "batch_scaled": lambda o, i: formulas.batch_scaled(i.rewards, ddof=o.advantage_ddof, eps=o.advantage_eps),
+    "rloo": lambda o, i: formulas.leave_one_out(i.rewards),
+    "reinforce": lambda o, i: formulas.reinforce(i.rewards),
+    "opo": lambda o, i: formulas.optimal_baseline(i.rewards, i.lengths),
+    "maxrl": lambda o, i: formulas.maxrl(i.rewards, eps=o.advantage_eps),
+    "gdpo": lambda o, i: formulas.decoupled(i.parts, i.weights, i.rewards, ddof=o.advantage_ddof, eps=o.advantage_eps),
+    "pass_at_k": lambda o, i: formulas.pass_at_k(i.rewards, k=o.advantage_k),
+    "best_of_group": lambda o, i: formulas.best_of_group(i.rewards, ddof=o.advantage_ddof, eps=o.advantage_eps),
     "a_star": _a_star,
 }

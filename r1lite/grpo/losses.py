@@ -204,12 +204,6 @@ def _vespo(objective: ObjectiveConfig, inputs: LossInputs) -> TokenLoss:
     return TokenLoss(trust_region.vespo(weight, inputs.logprobs, inputs.advantages), faint & (a < 0), faint & (a > 0))
 
 
-def _dro(objective: ObjectiveConfig, inputs: LossInputs) -> TokenLoss:
-    return _free(
-        regression.dro(inputs.logprobs, inputs.old_logprobs, inputs.advantages, beta=objective.dro_beta), inputs
-    )
-
-
 def _a_star(objective: ObjectiveConfig, inputs: LossInputs) -> TokenLoss:
     assert inputs.ref_logprobs is not None
     values = regression.a_star_po(
@@ -218,21 +212,17 @@ def _a_star(objective: ObjectiveConfig, inputs: LossInputs) -> TokenLoss:
     return _free(values, inputs)
 
 
-def _reinforce(objective: ObjectiveConfig, inputs: LossInputs) -> TokenLoss:
-    return _free(formulas.reinforce(inputs.logprobs, inputs.advantages), inputs)
-
-
 LOSSES: dict[str, Loss] = {
     "clip": _clip,
     "cispo": _cispo,
     "sapo": _sapo,
     "gmpo": _gmpo,
-    "reinforce": _reinforce,
+    "reinforce": lambda _, i: _free(formulas.reinforce(i.logprobs, i.advantages), i),
     "dppo": _dppo,
     "vespo": _vespo,
     "clip_cov": _clip_cov,
     "kl_cov": _kl_cov,
-    "dro": _dro,
+    "dro": lambda o, i: _free(regression.dro(i.logprobs, i.old_logprobs, i.advantages, beta=o.dro_beta), i),
     "a_star": _a_star,
 }
 
