@@ -7,12 +7,11 @@ languages and often break the form. The reward therefore decides which habit RL 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping
 
+from r1lite.nano.habits import in_broken_format, pick, tagged
 from r1lite.tasks.additions import Addition, working
 
-T = TypeVar("T")
 Habit = Callable[[Addition, random.Random], str]
 
 
@@ -30,7 +29,7 @@ def addition_habits(other_language: float) -> Mapping[str, Habit]:
         for place, column in enumerate(problem.columns):
             total = column.total
             if place == wrong_at:
-                slip = _pick((-2, -1, 1, 2), rng)
+                slip = pick((-2, -1, 1, 2), rng)
                 total += slip if total + slip >= 0 else 1
             parts.append(working(column, total, "zh" if rng.random() < other_language else "en"))
             answer += (total if place == 2 else total % 10) * 10**place
@@ -38,23 +37,15 @@ def addition_habits(other_language: float) -> Mapping[str, Habit]:
 
     def chain(problem: Addition, rng: random.Random) -> str:
         thought, answer = columns(problem, rng)
-        return _tagged(thought, answer)
+        return tagged(thought, answer)
 
     def slipped_chain(problem: Addition, rng: random.Random) -> str:
         thought, answer = columns(problem, rng, slips=True)
-        return _tagged(thought, answer)
+        return tagged(thought, answer)
 
     def broken_chain(problem: Addition, rng: random.Random) -> str:
         thought, answer = columns(problem, rng)
-        return _pick(
-            (
-                f"<think>{thought}<answer>{answer}</answer>",
-                f"<think>{thought}</think><answer>{answer}",
-                f"<think>{thought}</think>{answer}",
-                f"{thought}<answer>{answer}</answer>",
-            ),
-            rng,
-        )
+        return pick(in_broken_format(thought, answer), rng)
 
     return {
         "guess": guess,
@@ -67,7 +58,7 @@ def addition_habits(other_language: float) -> Mapping[str, Habit]:
 
 def guess(problem: Addition, rng: random.Random) -> str:
     """A random number after a few idle words, in the right form."""
-    return _tagged("let me just guess it", _any_number(rng))
+    return tagged("let me just guess it", _any_number(rng))
 
 
 def bare_guess(problem: Addition, rng: random.Random) -> str:
@@ -78,11 +69,3 @@ def bare_guess(problem: Addition, rng: random.Random) -> str:
 def _any_number(rng: random.Random) -> int:
     """The sum of two other three-digit numbers, so that guesses aren't right."""
     return 200 + int(rng.random() * 1799)
-
-
-def _tagged(thought: str, answer: int) -> str:
-    return f"<think>{thought}</think><answer>{answer}</answer>"
-
-
-def _pick(options: Sequence[T], rng: random.Random) -> T:
-    return options[int(rng.random() * len(options))]

@@ -31,7 +31,7 @@ class Example:
 
 def chain(problem: WordProblem, rng: random.Random) -> str:
     """Every step as an equation, then the answer: `<think>4 * 6 = 24; 24 - 6 = 18</think><answer>18</answer>`."""
-    return _tagged(_equations(problem), problem.answer)
+    return tagged(_equations(problem), problem.answer)
 
 
 def slipped_chain(problem: WordProblem, rng: random.Random) -> str:
@@ -44,20 +44,20 @@ def slipped_chain(problem: WordProblem, rng: random.Random) -> str:
         left, sign, right = step.expression.split()
         a, b = wrong.get(int(left), int(left)), wrong.get(int(right), int(right))
         if index == slip and rng.random() < 0.5:
-            sign = _pick([other for other in _OPERATORS if other != sign], rng)
+            sign = pick([other for other in _OPERATORS if other != sign], rng)
         value = max(_OPERATORS[sign](a, b), 0)
         if index == slip and value == step.value:
-            value += _pick([-10, -2, -1, 1, 2, 10], rng) if value > 10 else 1
+            value += pick([-10, -2, -1, 1, 2, 10], rng) if value > 10 else 1
         if value != step.value:
             wrong[step.value] = value
         equations.append(f"{a} {sign} {b} = {value}")
-    return _tagged("; ".join(equations), value)
+    return tagged("; ".join(equations), value)
 
 
 def guess(problem: WordProblem, rng: random.Random) -> str:
     """A number without a calculation, in the right format."""
     number = _guessed(problem, rng)
-    return _tagged(f"I guess {number}", number)
+    return tagged(f"I guess {number}", number)
 
 
 def bare_guess(problem: WordProblem, rng: random.Random) -> str:
@@ -68,17 +68,8 @@ def bare_guess(problem: WordProblem, rng: random.Random) -> str:
 def broken_chain(problem: WordProblem, rng: random.Random) -> str:
     """A right chain in a broken format: a tag is missing, or there is text outside the tags."""
     equations, answer = _equations(problem), problem.answer
-    return _pick(
-        [
-            f"<think>{equations}<answer>{answer}</answer>",
-            f"<think>{equations}</think><answer>{answer}",
-            f"<think>{equations}</think>{answer}",
-            f"<think>{equations}</think><answer>{answer}</answer> That is it.",
-            f"{equations}<answer>{answer}</answer>",
-            equations,
-        ],
-        rng,
-    )
+    *broken, bare = in_broken_format(equations, answer)
+    return pick([*broken, f"{tagged(equations, answer)} That is it.", bare, equations], rng)
 
 
 HABITS: dict[str, Habit] = {
@@ -118,8 +109,19 @@ def example(
     return Example(problem.question, habits[name](problem, rng), name)
 
 
-def _tagged(thought: str, answer: int) -> str:
+def tagged(thought: str, answer: object) -> str:
+    """The right format."""
     return f"<think>{thought}</think><answer>{answer}</answer>"
+
+
+def in_broken_format(thought: str, answer: object) -> list[str]:
+    """The text with tags missing."""
+    return [
+        f"<think>{thought}<answer>{answer}</answer>",
+        f"<think>{thought}</think><answer>{answer}",
+        f"<think>{thought}</think>{answer}",
+        f"{thought}<answer>{answer}</answer>",
+    ]
 
 
 def _equations(problem: WordProblem) -> str:
@@ -131,8 +133,9 @@ def _guessed(problem: WordProblem, rng: random.Random) -> int:
     if rng.random() < _RIGHT_GUESSES:
         return problem.answer
     near = [problem.answer + miss for miss in (-10, -3, -2, -1, 1, 2, 3, 10) if problem.answer + miss > 0]
-    return _pick([problem.steps[-2].value, *near], rng)
+    return pick([problem.steps[-2].value, *near], rng)
 
 
-def _pick(options: Sequence[T], rng: random.Random) -> T:
+def pick(options: Sequence[T], rng: random.Random) -> T:
+    """One of the options; calls only `rng.random()`."""
     return options[int(rng.random() * len(options))]

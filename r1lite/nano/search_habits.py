@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from r1lite.nano.worked_habits import tagged
+from r1lite.nano.habits import pick, tagged
 from r1lite.tasks.countdown_small import LARGEST_NUMBER, LARGEST_VALUE, SIGNS, Search
 
 Habit = Callable[[Search, random.Random], str]
@@ -24,19 +24,19 @@ def search_habits(give_up: Sequence[float]) -> Mapping[str, Habit]:
     """
 
     def chain(problem: Search, rng: random.Random) -> str:
-        return tagged(*search(problem, rng, give_up[int(rng.random() * len(give_up))]))
+        return tagged(*search(problem, rng, pick(give_up, rng)))
 
     def guess(problem: Search, rng: random.Random) -> str:
         return tagged(*search(problem, rng, 1.0))
 
     def broken_chain(problem: Search, rng: random.Random) -> str:
-        thought, answer = search(problem, rng, give_up[int(rng.random() * len(give_up))])
+        thought, answer = search(problem, rng, pick(give_up, rng))
         broken = (
             f"<think>{thought}<answer>{answer}</answer>",
             f"<think>{thought}</think>{answer}",
             f"<think>{thought}</think><answer>{answer}",
         )
-        return broken[int(rng.random() * len(broken))]
+        return pick(broken, rng)
 
     return {"chain": chain, "guess": guess, "broken_chain": broken_chain}
 

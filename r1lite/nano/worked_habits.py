@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping
 
+from r1lite.nano.habits import in_broken_format, pick, tagged
 from r1lite.tasks.worked import Worked, WorkedProblems
 
-T = TypeVar("T")
 Habit = Callable[[Worked, random.Random], str]
 
 _NUMBER = re.compile(r"\d+")
@@ -49,15 +48,7 @@ def chain(problem: Worked, rng: random.Random) -> str:
 
 def broken_chain(problem: Worked, rng: random.Random) -> str:
     """The right worked solution and answer in a broken form."""
-    return _pick(
-        (
-            f"<think>{problem.chain}<answer>{problem.answer}</answer>",
-            f"<think>{problem.chain}</think><answer>{problem.answer}",
-            f"<think>{problem.chain}</think>{problem.answer}",
-            f"{problem.chain}<answer>{problem.answer}</answer>",
-        ),
-        rng,
-    )
+    return pick(in_broken_format(problem.chain, problem.answer), rng)
 
 
 def slipped(text: str, rng: random.Random) -> str:
@@ -65,16 +56,7 @@ def slipped(text: str, rng: random.Random) -> str:
     places = list(_NUMBER.finditer(text))
     if not places:
         return text
-    place = _pick(places, rng)
+    place = pick(places, rng)
     value = int(place[0])
-    miss = value + _pick(_SLIPS, rng)
+    miss = value + pick(_SLIPS, rng)
     return f"{text[: place.start()]}{miss if miss >= 0 else value + 1}{text[place.end() :]}"
-
-
-def tagged(thought: str, answer: str) -> str:
-    """`<think>...</think><answer>...</answer>`."""
-    return f"<think>{thought}</think><answer>{answer}</answer>"
-
-
-def _pick(options: Sequence[T], rng: random.Random) -> T:
-    return options[int(rng.random() * len(options))]
