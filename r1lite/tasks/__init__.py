@@ -135,8 +135,8 @@ TASKS = {
     "countdown": "r1lite.tasks.countdown:TASK",
     "countdown_small": "r1lite.tasks.countdown_small:TASK",
     "knights_knaves": "r1lite.tasks.knights_knaves:TASK",
-    "mbpp": "r1lite.tasks.mbpp:TASK",
-    "humaneval": "r1lite.tasks.humaneval:TASK",
+    "mbpp": "r1lite.tasks.programs:MBPP",
+    "humaneval": "r1lite.tasks.programs:HUMANEVAL",
     "add_carry": "r1lite.tasks.add_carry:TASK",
 }
 
