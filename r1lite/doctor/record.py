@@ -16,6 +16,20 @@ from r1lite.run.metrics import BY_NAME, OTHER_KEYS
 from r1lite.run.records import read_records
 from verifiers.yaml_text import read_yaml
 
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A problem that was found."""
+
+    name: str  # short fixed word: "no_signal", "truncated", ...
+    what: str  # one sentence
+    evidence: str  # numbers, with their steps
+    change: str  # suggested change
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.what}\n  evidence  {self.evidence}\n  change    {self.change}"
+
+
 _WINDOW = 10  # steps, at most; a quarter of a short run
 _NUMBERS = ("group_size", "prompts_per_step", "kl_coef", "kl_target", "eval_problems", "max_completion_tokens")
 _SURE = 3.0  # standard errors

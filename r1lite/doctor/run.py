@@ -10,8 +10,7 @@ import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from r1lite.doctor.findings import Finding
-from r1lite.doctor.record import Record, Window, read
+from r1lite.doctor.record import Finding, Record, Window, read
 
 __all__ = ["Record", "diagnose", "read"]
 

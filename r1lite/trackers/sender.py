@@ -15,8 +15,7 @@ from r1lite.doctor import diagnose
 from r1lite.errors import UserError
 from r1lite.run.environment import read_environment
 from r1lite.run.files import TRACKERS, read_json, write_json
-from r1lite.trackers import find
-from r1lite.trackers.protocol import About, Tracker
+from r1lite.trackers import About, Tracker, find
 from verifiers import rows
 from verifiers.yaml_text import read_yaml
 

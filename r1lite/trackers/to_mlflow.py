@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from r1lite.trackers.protocol import About
+from r1lite.trackers import About
 
 _PARAM_CHARS = 500  # maximum length of a parameter's value on older MLflow servers
 _BATCH = 100  # MLflow's limit of parameters per request

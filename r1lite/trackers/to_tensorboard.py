@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from r1lite.trackers.protocol import About
+from r1lite.trackers import About
 
 FOLDER = "tensorboard"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from r1lite.trackers.protocol import About
+from r1lite.trackers import About
 
 
 class Trackio:

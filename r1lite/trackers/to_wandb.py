@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from r1lite.run.files import TRACKERS
-from r1lite.trackers.protocol import About
+from r1lite.trackers import About
 
 
 class WandB:
