@@ -42,7 +42,7 @@ _UNTIL_PRINTED_S = 2.0
 # sub-command -> (configuration, "module:function", one line of help)
 COMMANDS: dict[str, tuple[type[Section], str, str]] = {
     "grpo": (GRPOConfig, "r1lite.stages.grpo:run", "train a model with group relative policy optimization"),
-    "ppo": (PPOConfig, "r1lite.stages.ppo:run", "train a model with a critic: proximal policy optimization"),
+    "ppo": (PPOConfig, "r1lite.stages.grpo:run", "train a model with a critic: proximal policy optimization"),
     "cold-start": (
         ColdStartConfig,
         "r1lite.stages.cold_start:run",

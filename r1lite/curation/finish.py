@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from r1lite.config import OF_THE_COMMAND, CurationConfig, dump, read_saved, refuse_changes, trust, validated
 from r1lite.curation.curate import CARD, MANIFEST, WORK, Curated, curate
 from r1lite.curation.emit import PAIRS
-from r1lite.curation.hub import push
 from r1lite.curation.on_ray import open_nodes
 from r1lite.curation.opening import open_source
 from r1lite.curation.passes import Open
@@ -24,6 +23,7 @@ from r1lite.curation.rewrite import Rewrite, Rewriter, rewrite_all
 from r1lite.curation.scan import Plan
 from r1lite.curation.workers import open_workers
 from r1lite.errors import UserError
+from r1lite.hub.upload import SET_FILES, push
 from r1lite.report import report_at_end
 from r1lite.run.display import Display
 from r1lite.run.ending import ending
@@ -114,7 +114,8 @@ def report(config: CurationConfig, made: Curated, display: Display) -> None:
     pairs = [f"{PAIRS} ({manifest['pairs']:,} pairs)"] if "pairs" in manifest else []
     display.line("set", f"{made.folder}: {', '.join([data['file'], *pairs, MANIFEST, CARD])}")
     if config.push_to_hub is not None:
-        display.line("uploaded", push(made.folder, config.push_to_hub))
+        where = push(made.folder, config.push_to_hub, kind="dataset", files=SET_FILES, what="set")
+        display.line("uploaded", where)
 
 
 def run_on_rollouts(config: C, rewriting: Rewriting | None = None) -> dict[str, Any]:

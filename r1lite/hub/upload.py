@@ -15,6 +15,8 @@ MODEL_FILES = (
     "adapter/adapter_config.json",  # the patterns above name its tensors
     *("vocab.json", "merges.txt", "chat_template.jinja", "additional_chat_templates/*.jinja"),
 )
+# Of a curated set, without the run's own files: a configuration may name private paths.
+SET_FILES = ("README.md", "manifest.json", "train.*", "rejected.jsonl", "pairs.jsonl", "problems.jsonl", "reward.json")
 
 
 def push(

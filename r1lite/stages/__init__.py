@@ -1,1 +1,1 @@
-"""One file per stage, each with `run(config)`. Stages don't import each other; they exchange data through files."""
+"""One file per stage, each with `run(config)`; `ppo` shares that of `grpo`. They exchange data only through files."""

@@ -1,5 +1,6 @@
 """The parts of curation: filters, contamination, near duplicates, formats, rewriting, the Hub."""
 
+import functools
 import json
 import subprocess
 import sys
@@ -11,11 +12,11 @@ from hypothesis import strategies as st
 
 from r1lite.curation.contamination import EvaluationSets
 from r1lite.curation.filters import Rejection, chain
-from r1lite.curation.hub import push
 from r1lite.curation.rewrite import house_form
 from r1lite.curation.rows import FORMATS, Candidate, Provenance, as_line, columns
 from r1lite.curation.similar import bands, jaccard, shingles
 from r1lite.errors import RunError, UserError
+from r1lite.hub.upload import SET_FILES, push
 from verifiers import Completion, Problem, Reward
 from verifiers.reward import score_one
 from verifiers.rows import RowError, completion_of
@@ -257,10 +258,11 @@ class FakeHub:
 
 def test_upload(tmp_path):
     hub = FakeHub()
-    assert push(tmp_path, "me/set", hub) == "me/set"
+    upload = functools.partial(push, tmp_path, "me/set", kind="dataset", files=SET_FILES, what="set")
+    assert upload(api=hub) == "me/set"
     (_, _, made), (_, _, sent) = hub.calls
     assert made == {"repo_type": "dataset", "private": True, "exist_ok": True}
     assert sent["folder_path"] == str(tmp_path)
     assert "config.yaml" not in sent["allow_patterns"]
     with pytest.raises(RunError, match="no route"):
-        push(tmp_path, "me/set", FakeHub(OSError("no route")))
+        upload(api=FakeHub(OSError("no route")))
