@@ -1,6 +1,6 @@
 """Evaluates the current weights on held-out problems: greedy accuracy, pass@k, maj@k.
 
-`measure` samples and scores, `summarize` computes rates; `evaluate` does both for training runs.
+`measure` samples and scores, `summarize` computes rates.
 """
 
 from __future__ import annotations
@@ -55,17 +55,6 @@ class Solved:
     def scored(self) -> list[bool]:
         """Correctness of the samples that are not unscored."""
         return [sample.correct for sample in self.samples if sample.correct is not None]
-
-
-def evaluate(
-    engine: CompletionEngine,
-    prompts: Sequence[Prompt],
-    scorer: Scorer,
-    config: ProblemsConfig,
-    progress: Callable[[float], None] = lambda share: None,
-) -> dict[str, Any]:
-    """`summarize` of `measure`: the results that a training run records."""
-    return summarize(measure(engine, prompts, scorer, config, progress), scorer, k=config.eval_samples)
 
 
 def measure(

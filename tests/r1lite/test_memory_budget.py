@@ -16,7 +16,7 @@ from r1lite.preference.reward_model import load_classifier
 from r1lite.preference.training import Example, PreferenceTraining
 from r1lite.run.bad_batches import BadBatches
 from r1lite.run.display import Display
-from r1lite.supervised.distill.loop import Distilling
+from r1lite.supervised.distillation import Distilling
 from r1lite.supervised.loop import RowOrder, SupervisedLearner, nll_pieces
 
 GPU = torch.OutOfMemoryError("CUDA out of memory")
