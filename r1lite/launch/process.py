@@ -1,10 +1,9 @@
-"""Processes of this machine that die with their parent, and `--on local`, which runs ranks and engines as such."""
+"""A process of this machine that dies with its parent."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import signal
 import socket
 import subprocess
@@ -14,9 +13,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from r1lite.launch import keeper
-from r1lite.launch.commands import Job, environment_of, rank_environment
-from r1lite.launch.layout import ProcessSpec
-from r1lite.launch.running import Running
 
 
 class LocalProcess:
@@ -83,42 +79,3 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
         for one in sockets:
             one.bind((host, 0))
         return [int(one.getsockname()[1]) for one in sockets]
-
-
-_HOST = "127.0.0.1"
-
-
-class LocalLauncher:
-    """Starts the processes of a job.
-
-    Args:
-        folder: folder of the logs.
-    """
-
-    def __init__(self, job: Job, specs: Sequence[ProcessSpec], folder: Path) -> None:
-        self._job, self._folder = job, folder
-        self._ranks = [spec for spec in specs if spec.kind == "rank"]
-        self.engines = [spec for spec in specs if spec.kind == "engine"]
-        # Passed in the environment, because other users can see arguments.
-        self.token = secrets.token_urlsafe(32) if self.engines else ""
-        self._ports = dict(zip(self.engines, free_ports(len(self.engines)), strict=True))
-
-    def start_engine(self, spec: ProcessSpec) -> tuple[Running, str]:
-        """See `Launcher.start_engine`."""
-        port = self._ports[spec]
-        words = self._job.engine_words(_HOST, port)
-        return self._start(spec, words, environment_of(spec, self.token)), f"http://{_HOST}:{port}"
-
-    def start_ranks(self, urls: Sequence[str], *, again: bool) -> list[Running]:
-        """See `Launcher.start_ranks`."""
-        words = self._job.rank_words(urls, resume=again and self._job.has_begun())
-        (port,) = free_ports(1)
-        size = len(self._ranks)
-        return [self._start(spec, words, rank_environment(spec, size, _HOST, port, self.token)) for spec in self._ranks]
-
-    def _start(self, spec: ProcessSpec, words: Sequence[str], variables: dict[str, str]) -> Running:
-        log = self._folder / spec.log
-        return Running.begun(spec, log, lambda: LocalProcess(words, variables, log))
-
-    def close(self) -> None:
-        """Does nothing: the processes have ended, or end with this one."""

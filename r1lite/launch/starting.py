@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,10 +15,11 @@ from rich.table import Table
 from r1lite.config import RLConfig
 from r1lite.config.launch import LaunchConfig
 from r1lite.errors import Interrupted
-from r1lite.launch.commands import Job, read_job
+from r1lite.launch.commands import Job, environment_of, rank_environment, read_job
 from r1lite.launch.layout import ProcessSpec, lay_out
 from r1lite.launch.on_ray import RayLauncher
-from r1lite.launch.process import LocalLauncher
+from r1lite.launch.process import LocalProcess, free_ports
+from r1lite.launch.running import Running
 from r1lite.launch.slurm import script, submit, write_script
 from r1lite.launch.supervise import Supervisor
 from r1lite.run.ending import resumption
@@ -27,6 +29,8 @@ from r1lite.training.estimate import show_estimate
 from r1lite.training.machine import default_threads
 
 _MOST_THREADS = 8
+_HOST = "127.0.0.1"
+_FIRST_PORT = 8100  # in the printed commands; a real launch chooses free ports
 
 
 def start(launch: LaunchConfig, words: Sequence[str]) -> int:
@@ -95,9 +99,6 @@ def _say(text: str) -> None:
     print(text, flush=True)
 
 
-_FIRST_PORT = 8100  # in the printed commands; a real launch chooses free ports
-
-
 def show(job: Job, specs: Sequence[ProcessSpec]) -> None:
     """Prints layout, memory and commands. Raises UserError if the estimate does."""
     console = Console(soft_wrap=True, highlight=False, markup=False)
@@ -121,7 +122,7 @@ def show(job: Job, specs: Sequence[ProcessSpec]) -> None:
 
 
 def _host(job: Job, spec: ProcessSpec) -> str:
-    return "127.0.0.1" if job.launch.on == "local" else f"NODE{spec.node}"
+    return _HOST if job.launch.on == "local" else f"NODE{spec.node}"
 
 
 def _table(specs: Sequence[ProcessSpec], threads: int) -> Table:
@@ -139,3 +140,39 @@ def _estimated(job: Job, urls: Sequence[str]) -> Any:
     device = {"device": "cuda" if job.gpus else "cpu"}
     engine = {"engine": job.settled.engine, "engine_url": tuple(urls)} if urls else {}
     return job.asked.model_copy(update={**own, **device, **engine})
+
+
+class LocalLauncher:
+    """`--on local`: runs ranks and engines as processes of this machine.
+
+    Args:
+        folder: folder of the logs.
+    """
+
+    def __init__(self, job: Job, specs: Sequence[ProcessSpec], folder: Path) -> None:
+        self._job, self._folder = job, folder
+        self._ranks = [spec for spec in specs if spec.kind == "rank"]
+        self.engines = [spec for spec in specs if spec.kind == "engine"]
+        # Passed in the environment, because other users can see arguments.
+        self.token = secrets.token_urlsafe(32) if self.engines else ""
+        self._ports = dict(zip(self.engines, free_ports(len(self.engines)), strict=True))
+
+    def start_engine(self, spec: ProcessSpec) -> tuple[Running, str]:
+        """See `Launcher.start_engine`."""
+        port = self._ports[spec]
+        words = self._job.engine_words(_HOST, port)
+        return self._start(spec, words, environment_of(spec, self.token)), f"http://{_HOST}:{port}"
+
+    def start_ranks(self, urls: Sequence[str], *, again: bool) -> list[Running]:
+        """See `Launcher.start_ranks`."""
+        words = self._job.rank_words(urls, resume=again and self._job.has_begun())
+        (port,) = free_ports(1)
+        size = len(self._ranks)
+        return [self._start(spec, words, rank_environment(spec, size, _HOST, port, self.token)) for spec in self._ranks]
+
+    def _start(self, spec: ProcessSpec, words: Sequence[str], variables: dict[str, str]) -> Running:
+        log = self._folder / spec.log
+        return Running.begun(spec, log, lambda: LocalProcess(words, variables, log))
+
+    def close(self) -> None:
+        """Does nothing: the processes have ended, or end with this one."""
