@@ -11,10 +11,9 @@ import time
 from collections.abc import Iterator, Sequence
 
 from r1lite.rollout import EngineError, RolloutEngine, Sampling, check_prompts, text_of
-from r1lite.rollout.answers import check_sampled
 from r1lite.rollout.client import Unreachable
 from r1lite.rollout.continued import ABORTED, joined, rest, seed_after
-from r1lite.rollout.server import Server
+from r1lite.rollout.server import Server, check_sampled
 from r1lite.rollout.servers import Servers, has
 from verifiers import Completion
 

@@ -21,10 +21,19 @@ import torch
 
 from r1lite.errors import UserError
 from r1lite.rollout import EngineError, Sampling
-from r1lite.rollout.answers import largest_answer, log_probability, token_id
 from r1lite.rollout.client import Refused, Unreachable
 from r1lite.rollout.fleet import ServerEngine
-from r1lite.rollout.server import HELLO_S, QUICK_S, TOKEN, Sampled, Server, why
+from r1lite.rollout.server import (
+    HELLO_S,
+    QUICK_S,
+    TOKEN,
+    Sampled,
+    Server,
+    largest_answer,
+    log_probability,
+    token_id,
+    why,
+)
 from r1lite.rollout.vllm_calls import endings, special_tokens
 from r1lite.rollout.weight_files import Weights
 

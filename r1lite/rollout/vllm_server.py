@@ -11,12 +11,11 @@ import torch
 
 from r1lite.errors import UserError
 from r1lite.rollout import AdapterRefusedError, EngineError, Sampling
-from r1lite.rollout.answers import largest_answer, log_probability, token_id
 from r1lite.rollout.client import Refused, Unreachable
 from r1lite.rollout.continued import ABORTED
 from r1lite.rollout.fleet import ServerEngine
 from r1lite.rollout.senders import ExternalSender, GlooSender, Sender
-from r1lite.rollout.server import HELLO_S, QUICK_S, Sampled, Server, why
+from r1lite.rollout.server import HELLO_S, QUICK_S, Sampled, Server, largest_answer, log_probability, token_id, why
 from r1lite.rollout.vllm_calls import request_values, seed_runs, special_tokens
 from r1lite.rollout.vllm_support import TESTED, Installed, no_adapters, no_transport
 from r1lite.rollout.weight_files import Weights
