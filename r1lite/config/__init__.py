@@ -2,7 +2,6 @@
 
 from r1lite.config.base import RunConfig, Section
 from r1lite.config.distill import DistillConfig
-from r1lite.config.dpo import DPOConfig
 from r1lite.config.engine import EngineConfig
 from r1lite.config.evaluate import EvalConfig
 from r1lite.config.loading import OF_THE_COMMAND, dump, load, read_recipe, read_saved, refuse_changes, validated
@@ -15,10 +14,8 @@ from r1lite.config.reject import ColdStartConfig, CurationConfig, RejectConfig
 from r1lite.config.reward_model import RewardModelConfig
 from r1lite.config.rl import GRPOConfig, RLConfig
 from r1lite.config.rollout import RolloutConfig
-from r1lite.config.shard import ShardConfig
-from r1lite.config.supervised import SFTConfig, SupervisedConfig
-from r1lite.config.train import TrainConfig
-from r1lite.config.watchdog import WatchdogConfig
+from r1lite.config.supervised import DPOConfig, SFTConfig, SupervisedConfig
+from r1lite.config.train import ShardConfig, TrainConfig, WatchdogConfig
 
 __all__ = [
     "OF_THE_COMMAND",

@@ -8,8 +8,7 @@ from pydantic import Field, model_validator
 
 from r1lite.config.base import RunConfig
 from r1lite.config.optimizer import OptimizerConfig
-from r1lite.config.shard import ShardConfig
-from r1lite.config.watchdog import WatchdogConfig
+from r1lite.config.train import ShardConfig, WatchdogConfig
 
 
 class RewardModelConfig(WatchdogConfig, ShardConfig, OptimizerConfig, RunConfig):

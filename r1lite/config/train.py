@@ -6,10 +6,52 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from r1lite.config.base import Section
 from r1lite.config.optimizer import OptimizerConfig
 from r1lite.config.problems import ProblemsConfig
-from r1lite.config.shard import ShardConfig
-from r1lite.config.watchdog import WatchdogConfig
+
+
+class ShardConfig(Section):
+    """Replicated or sharded models."""
+
+    shard: Literal["none", "grad", "full"] = "none"
+    """With several ranks (torchrun). none: each rank holds the whole model, and gradients are summed; full: each rank
+    holds a shard of weights, gradients and optimizer state, and a layer's weights are gathered when they are needed
+    (FSDP2); grad: like full, but weights stay gathered from the forward to the backward pass."""
+    shard_copies: int = Field(1, ge=1)
+    """With --shard full or grad: number of copies of the model among the ranks, for example one per machine (HSDP). A
+    copy is held by consecutive ranks, which exchange weights; copies exchange only gradients."""
+
+    def in_parts(self, ranks: int) -> bool:
+        """True if this many ranks hold models in parts."""
+        return ranks > 1 and self.shard != "none"
+
+    @model_validator(mode="after")
+    def _copies_of_parts(self) -> ShardConfig:
+        if self.shard_copies > 1 and self.shard == "none":
+            raise ValueError(
+                f"--shard-copies {self.shard_copies} with --shard none: each rank already holds a whole copy; use "
+                "--shard full"
+            )
+        return self
+
+
+class WatchdogConfig(Section):
+    """Seconds without progress after which a run ends and prints the stacks of its threads; 0: never."""
+
+    stall_load_s: float = Field(3600.0, ge=0)
+    """Time limit in seconds for loading the model and the problems. When it is exceeded, the run ends and prints the
+    stacks of its threads. 0: no limit."""
+    stall_rollout_s: float = Field(3600.0, ge=0)
+    """The same for sampling the completions of one step, or one part of an evaluation."""
+    stall_score_s: float = Field(1800.0, ge=0)
+    """The same for scoring the completions of one step."""
+    stall_train_s: float = Field(3600.0, ge=0)
+    """The same for the updates of one step."""
+    stall_save_s: float = Field(1800.0, ge=0)
+    """The same for writing a checkpoint or the records of a step."""
+    stall_rank_s: float = Field(120.0, ge=0)
+    """With several ranks: seconds without a heartbeat of a rank after which the run ends; 0: never."""
 
 
 class TrainConfig(WatchdogConfig, ShardConfig, OptimizerConfig, ProblemsConfig):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from r1lite.config.dpo import DPOConfig
+from r1lite.config.supervised import DPOConfig
 from r1lite.run.signals import StopSignal
 from r1lite.supervised.loop import RowOrder, make_learner
 from r1lite.supervised.preferences import PreferenceTuning, load_pairs

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from r1lite.config.dpo import DPOConfig
+from r1lite.config.supervised import DPOConfig
 from r1lite.curation.emit import PAIRS
 from r1lite.errors import UserError
 from r1lite.model.batch import MicroBatch, Row, cost, micro_batches
