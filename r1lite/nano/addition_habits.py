@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Mapping
 
 from r1lite.nano.habits import in_broken_format, pick, tagged
-from r1lite.tasks.additions import Addition, working
+from r1lite.tasks.add_carry import Addition, working
 
 Habit = Callable[[Addition, random.Random], str]
 

@@ -19,7 +19,7 @@ from r1lite.nano.addition_habits import addition_habits
 from r1lite.nano.habits import HABITS, Example, example
 from r1lite.nano.search_habits import search_habits
 from r1lite.nano.worked_habits import worked_habits
-from r1lite.tasks import additions, countdown_small
+from r1lite.tasks import add_carry, countdown_small
 from r1lite.tasks.prompts import render
 from r1lite.tasks.word_problems import sample
 from r1lite.tasks.worked import WorkedProblems
@@ -59,7 +59,7 @@ def sums(shares: Mapping[str, float], rng: random.Random, *, other_language: flo
     """
     habits = addition_habits(other_language)
     while True:
-        yield example(additions.sample("train", rng), shares, rng, habits)
+        yield example(add_carry.sample("train", rng), shares, rng, habits)
 
 
 def worked(shares: Mapping[str, float], rng: random.Random, problems: WorkedProblems) -> Iterator[Example]:

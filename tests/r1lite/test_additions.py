@@ -8,7 +8,7 @@ import transformers
 
 from r1lite.cli import main
 from r1lite.nano.addition_habits import addition_habits
-from r1lite.tasks.additions import Addition, sample
+from r1lite.tasks.add_carry import Addition, sample
 from verifiers import Completion, Problem, Reward, resolve
 from verifiers.rows import rows
 
