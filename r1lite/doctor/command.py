@@ -11,7 +11,7 @@ from pathlib import Path
 from r1lite.doctor import diagnose, read
 from r1lite.doctor.machine import examine
 from r1lite.run.ending import resumption
-from r1lite.run.lock import is_locked
+from r1lite.run.files import is_locked
 
 
 def main(argv: Sequence[str]) -> int:

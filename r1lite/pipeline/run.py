@@ -22,8 +22,7 @@ from r1lite.pipeline.graph import KINDS, Graph, build
 from r1lite.pipeline.steps import StepFiles, finish, prepare, values_of
 from r1lite.report import report_at_end
 from r1lite.run.console import make_console
-from r1lite.run.files import check_contents, clear_parts, write_json, write_text
-from r1lite.run.lock import LOCK, lock_folder
+from r1lite.run.files import LOCK, check_contents, clear_parts, lock_folder, write_json, write_text
 from r1lite.run.run_dir import claim_path
 from r1lite.run.signals import StopSignal
 from verifiers.yaml_text import read_yaml

@@ -12,8 +12,7 @@ from typing import Any
 from r1lite.doctor import Record, diagnose
 from r1lite.doctor import read as read_record
 from r1lite.run.environment import read_environment
-from r1lite.run.files import json_or_empty
-from r1lite.run.lock import is_locked
+from r1lite.run.files import is_locked, json_or_empty
 from r1lite.run.records import read_records
 
 _OWN = ("seed", "out", "threads", "quiet", "verbose")  # settings that don't affect results

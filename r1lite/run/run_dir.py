@@ -9,7 +9,7 @@ evaluations.jsonl    one line per evaluation during training (--eval-every)
 arrivals.jsonl       groups that were sampled ahead, in order of completion (--max-staleness); `r1lite.run.arrivals`
 bad_batches/         batches whose gradient was not finite
 stacks.txt           stacks of all threads, if the watchdog ended the run
-rollouts/            one compressed JSONL file per step (.jsonl.gz), one row per completion; `r1lite.run.rollout_rows`
+rollouts/            one compressed JSONL file per step (.jsonl.gz), one row per completion; `r1lite.run.records`
 evaluations/         one such file per evaluation, one row per test problem with its answer
 checkpoints/         step-NNNNNN/, which `from_pretrained` loads, with the trainer's state; manifest.json has the
                      digests of the checkpoint's files and of everything recorded up to its step
@@ -36,18 +36,19 @@ from r1lite.errors import UserError
 from r1lite.run import environment, records
 from r1lite.run.environment import read_environment
 from r1lite.run.files import (
+    LOCK,
     as_json,
     check_contents,
     clear_parts,
     digest,
+    lock_folder,
     part_of,
     read_json,
     write_json,
     write_rows,
     write_text,
 )
-from r1lite.run.lock import LOCK, lock_folder
-from r1lite.run.rollout_rows import rollout_rows
+from r1lite.run.records import rollout_rows
 from r1lite.types import Group
 from verifiers import rows
 

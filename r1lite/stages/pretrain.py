@@ -36,15 +36,16 @@ from r1lite.nano.search_habits import words
 from r1lite.nano.tokenizer import train_tokenizer, word_tokenizer
 from r1lite.run.display import duration
 from r1lite.run.files import (
+    LOCK,
     check_contents,
     clear_parts,
+    lock_folder,
     new_folder,
     read_json,
     replaced_file,
     write_json,
     write_text,
 )
-from r1lite.run.lock import LOCK, lock_folder
 from r1lite.run.model_card import CARD, model_card
 from r1lite.run.progress import REPORTER
 from r1lite.run.signals import StopSignal

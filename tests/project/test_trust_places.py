@@ -16,7 +16,7 @@ from r1lite.hub.loading import load_shape
 from r1lite.nano import model_place
 from r1lite.run import checkpoint
 from r1lite.run.environment import FILE, SCHEMA
-from r1lite.run.lock import LOCK, lock_folder
+from r1lite.run.files import LOCK, lock_folder
 from r1lite.run.records import read_records
 from r1lite.run.run_dir import RunDir
 from r1lite.training.machine import located

@@ -14,7 +14,7 @@ from r1lite.doctor.command import main as doctor
 from r1lite.doctor.machine import examine
 from r1lite.doctor.run import CHECKS
 from r1lite.errors import UserError
-from r1lite.run.lock import lock_folder
+from r1lite.run.files import lock_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 60

@@ -14,7 +14,7 @@ from r1lite.run import checkpoint
 from r1lite.run.display import Display
 from r1lite.run.ending import ending, resumption, resumption_of
 from r1lite.run.files import new_folder, replaced_file, write_json
-from r1lite.run.rollout_rows import rollout_rows
+from r1lite.run.records import rollout_rows
 from r1lite.run.run_dir import RunDir
 from r1lite.types import Group, Rollout, TokenRecord
 from verifiers import Completion, Problem, Score, rows
