@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from r1lite.errors import UserError, listing
+from r1lite.errors import UserError, first_line, listing
 from r1lite.hub.revisions import load_rows, split_names
-from verifiers.rows import RowError, is_text, rows
+from r1lite.tasks.rows import read_file, split_file
+from verifiers.rows import RowError, is_text
 
 _SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
 Messages = tuple[tuple[str, str], ...]  # (role, content)
@@ -53,7 +54,7 @@ def load_pairs(
     """
     path = Path(source).expanduser()
     if path.is_dir():
-        train_path, test_path = _split_file(path, "train"), _split_file(path, "test")
+        train_path, test_path = (split_file(path, split, _SUFFIXES) for split in ("train", "test"))
         if train_path is None:
             raise UserError(f"--source {source}: the folder needs train.* ({', '.join(_SUFFIXES)}); test.* is optional")
         train, origin = _read(train_path, margin_column), str(train_path)
@@ -85,21 +86,10 @@ def _share(pair: Pair) -> float:
     return int.from_bytes(digest, "big") / 2**32
 
 
-def _split_file(folder: Path, split: str) -> Path | None:
-    return next((path for suffix in _SUFFIXES if (path := folder / f"{split}{suffix}").exists()), None)
-
-
 def _read(path: Path, margin_column: str | None) -> list[Pair]:
     if not path.name.endswith(_SUFFIXES):
         raise UserError(f"{path}: pairs are read from {', '.join(_SUFFIXES)}")
-    try:
-        return _pairs(((f"{path}:{number}", row) for number, row in rows(path)), str(path), margin_column)
-    except UserError:
-        raise
-    except ValueError as error:  # its message names the file
-        raise UserError(str(error)) from error
-    except OSError as error:
-        raise UserError(f"{path}: can't be read: {error.strerror or error}") from error
+    return _pairs(((f"{path}:{number}", row) for number, row in read_file(path)), str(path), margin_column)
 
 
 def _from_hub(name: str, split: str, margin_column: str | None, *, needed: bool) -> list[Pair]:
@@ -108,10 +98,8 @@ def _from_hub(name: str, split: str, margin_column: str | None, *, needed: bool)
             return []
         found = load_rows(name, split_name=split)
     except Exception as error:  # the library passes on any exception of its transport
-        first = (str(error).splitlines() or [""])[0]
-        raise UserError(
-            f"--source {name}: no such file or folder, and the Hub can't load it: {type(error).__name__}: {first}"
-        ) from error
+        why = f"{type(error).__name__}: {first_line(error)}"
+        raise UserError(f"--source {name}: no such file or folder, and the Hub can't load it: {why}") from error
     return _pairs(((f"{name}/{split}:{n}", row) for n, row in enumerate(found, 1)), name, margin_column)
 
 

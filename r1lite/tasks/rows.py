@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from r1lite.errors import BadRowsError, UserError, listing
+from r1lite.errors import BadRowsError, UserError, first_line, listing
 from r1lite.hub.revisions import load_rows
 from verifiers import rows as files
 from verifiers.core import VerifierError
 from verifiers.golds import gold_text, is_text
 
 T = TypeVar("T")
+
+
+def read_file(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yields (line or row number, row or RowError) of `verifiers.rows`. Raises UserError if the file can't be read."""
+    try:
+        yield from files.rows(path)
+    except OSError as error:
+        raise UserError(f"{path}: can't be read: {error.strerror or error}") from error
+    except ValueError as error:  # its message names the file
+        raise UserError(str(error)) from error
+
+
+def split_file(folder: Path, split: str, suffixes: Sequence[str]) -> Path | None:
+    """The file of a split ("train" or "test") in a folder, with the first of these suffixes; None if there is none."""
+    return next((path for suffix in suffixes if (path := folder / f"{split}{suffix}").exists()), None)
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
@@ -35,13 +50,7 @@ def located_rows(
     Raises:
         UserError: rows are invalid; the message names the file and the lines (for Parquet and JSON the rows).
     """
-    try:
-        rows = list(files.rows(path))
-    except OSError as error:
-        raise UserError(f"{path}: can't be read: {error.strerror or error}") from error
-    except ValueError as error:
-        raise UserError(str(error)) from error
-    return checked_rows(str(path), rows, columns, lists, dropped)
+    return checked_rows(str(path), list(read_file(path)), columns, lists, dropped)
 
 
 def checked_rows(
@@ -128,8 +137,7 @@ def hub_rows(
         return list(load_rows(dataset if revision is None else f"{dataset}@{revision}", name, split_name=split))
     except Exception as error:  # the library passes on any exception of its transport
         raise UserError(
-            f"can't load {dataset} from the Hugging Face Hub: {type(error).__name__}: "
-            f"{(str(error).splitlines() or [''])[0]}\n"
+            f"can't load {dataset} from the Hugging Face Hub: {type(error).__name__}: {first_line(error)}\n"
             "Without the Hub, use a file with the same columns (--source FILE)"
             + (" or --source bundled." if is_bundled else ".")
         ) from error

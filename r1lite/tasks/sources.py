@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from r1lite.bundled import bundled
 from r1lite.errors import UserError
 from r1lite.tasks import Problems, Source, called, check_problem
-from r1lite.tasks.rows import checked_rows, hub_rows, located_rows, made_of_each
+from r1lite.tasks.rows import checked_rows, hub_rows, located_rows, made_of_each, split_file
 from verifiers import Problem, VerifierError
 from verifiers.golds import gold_text
 
@@ -113,18 +113,21 @@ class Rows:
 
     def _from_path(self, path: Path, test_path: Path | None, reading: _Reading) -> Problems:
         if "train" not in self.hub:
-            test_path = test_path or (_split_file(path, "test") if path.is_dir() else path)
+            test_path = test_path or (split_file(path, "test", _SUFFIXES) if path.is_dir() else path)
             if test_path is None:
                 raise UserError(f"--source {path}: the folder needs test.* ({', '.join(_SUFFIXES)})")
             return Problems([], self._file(test_path, "test", reading), f"{test_path}, for testing only")
         if path.is_dir():
-            train_path, test_path = _split_file(path, "train"), test_path or _split_file(path, "test")
+            train_path, test_path = (
+                split_file(path, "train", _SUFFIXES),
+                test_path or split_file(path, "test", _SUFFIXES),
+            )
             if train_path is None or test_path is None:
                 raise UserError(f"--source {path}: the folder needs train.* and test.* ({', '.join(_SUFFIXES)})")
         else:
             train_path = path
             if test_path is None and path.name.partition(".")[0] == "train":
-                test_path = _split_file(path.parent, "test")
+                test_path = split_file(path.parent, "test", _SUFFIXES)
         if test_path is not None:
             train, test = self._file(train_path, "train", reading), self._file(test_path, "test", reading)
             return Problems(train, test, f"{train_path}, tested on {test_path}")
@@ -227,10 +230,6 @@ class Generated:
 def held_out(text: str) -> bool:
     """True for about a tenth of all texts, chosen by a hash of the text."""
     return hashlib.blake2b(text.encode(), digest_size=2).digest()[0] % 10 == 0
-
-
-def _split_file(folder: Path, split: str) -> Path | None:
-    return next((path for suffix in _SUFFIXES if (path := folder / f"{split}{suffix}").exists()), None)
 
 
 def _path(text: str) -> Path:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from r1lite.errors import UserError
+from r1lite.errors import UserError, first_line
 from r1lite.hub.revisions import load_rows
-from verifiers import rows as files
+from r1lite.tasks.rows import read_file, split_file
+from verifiers.rows import RowError
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".json", ".parquet")
 
@@ -21,10 +22,9 @@ def find_set(data: str, split: str) -> Path | None:
             raise UserError(f"--data {path}: a set must be one of these files: {', '.join(SUFFIXES)}")
         return path
     if path.is_dir():
-        found = [path / f"{split}{suffix}" for suffix in SUFFIXES if (path / f"{split}{suffix}").is_file()]
-        if not found:
+        if (found := split_file(path, split, SUFFIXES)) is None:
             raise UserError(f"--data {path}: the folder has none of {', '.join(f'{split}{s}' for s in SUFFIXES)}")
-        return found[0]
+        return found
     if path.is_absolute() or data.startswith((".", "~")) or data.count("/") != 1 or path.name.endswith(SUFFIXES):
         raise UserError(f"--data {data}: no such file or folder (a set on the Hub is OWNER/NAME)")
     return None
@@ -40,26 +40,18 @@ def rows(data: str, split: str) -> Iterator[tuple[str, Any]]:
     if path is None:
         yield from _hub(data, split)
         return
-    try:
-        for number, row in files.rows(path):
-            if isinstance(row, files.RowError):
-                raise UserError(f"{path}:{number}: {row}")
-            yield f"{path}:{number}", row
-    except UserError:
-        raise
-    except ValueError as error:
-        raise UserError(str(error)) from error
-    except OSError as error:
-        raise UserError(f"{path}: can't be read: {error.strerror or error}") from error
+    for number, row in read_file(path):
+        if isinstance(row, RowError):
+            raise UserError(f"{path}:{number}: {row}")
+        yield f"{path}:{number}", row
 
 
 def _hub(data: str, split: str) -> Iterator[tuple[str, Any]]:
     try:
         found = load_rows(data, split_name=split)
     except Exception as error:  # the library passes on any error of its transport
-        first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(
-            f"--data {data}: can't be loaded from the Hub: {type(error).__name__}: {first}\n"
+            f"--data {data}: can't be loaded from the Hub: {type(error).__name__}: {first_line(error)}\n"
             "It must be a file, a folder with train.jsonl or train.parquet, or OWNER/NAME on the Hub."
         ) from error
     yield from ((f"{data}[{split}]:{number}", row) for number, row in enumerate(found, 1))
