@@ -39,6 +39,11 @@ class Interrupted(BaseException):  # not an Exception, so that no `except Except
         return type(self), (self.signum,)
 
 
+def first_line(error: Exception, otherwise: str = "") -> str:
+    """The first line of an exception's message that is not empty."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), otherwise)
+
+
 def listing(lines: Sequence[str]) -> str:
     """The first five lines, indented, and the number of further ones: for messages about many rows."""
     more = [f"... and {len(lines) - _SHOWN:,} more"] if len(lines) > _SHOWN else []

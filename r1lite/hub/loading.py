@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from r1lite.errors import UserError
+from r1lite.errors import UserError, first_line
 from r1lite.hub.revisions import pinned
 
 _TOKENIZER_FILES = ("tokenizer*", "vocab*", "*.model", "*.tiktoken", "tekken.json")
@@ -45,6 +45,15 @@ def load_shape(name: object) -> Any:
     return found
 
 
+def empty_model(shape: Any) -> Any:
+    """The causal language model of a configuration, on torch's device `meta`: without memory for its weights."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    with torch.device("meta"):
+        return AutoModelForCausalLM.from_config(shape, trust_remote_code=False)
+
+
 def why_not(name: object, error: Exception) -> str:
     """One line about an exception in loading a model; it names a file of weights that is cut short."""
     from safetensors import safe_open
@@ -57,5 +66,4 @@ def why_not(name: object, error: Exception) -> str:
                 pass
         except Exception as damage:  # the library's own, which depend on the damage
             return f"{path} is incomplete or damaged: {damage}"
-    first = next((line for line in str(error).splitlines() if line.strip()), "")
-    return f"{type(error).__name__}: {first}"
+    return f"{type(error).__name__}: {first_line(error)}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from r1lite.errors import RunError
+from r1lite.errors import RunError, first_line
 
 # Files of a checkpoint that are uploaded: those of `from_pretrained`, and the card. Not the trainer's state.
 MODEL_FILES = (
@@ -53,6 +53,6 @@ def push(
             commit_message=f"A {what} made by r1lite",
         )
     except (OSError, HfHubHTTPError, HFValidationError, OfflineModeIsEnabled) as error:
-        first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        first = first_line(error, type(error).__name__)
         raise RunError(f"--push-to-hub {repository}: {first}. The {what} itself is complete, in {folder}") from error
     return str(getattr(done, "commit_url", "") or repository)

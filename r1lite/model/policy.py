@@ -74,9 +74,7 @@ class Policy(nn.Module):
         self.shares_prompts = shares_batches(model) and not gradient_checkpointing and not padding_free
         self.reads_in_place = self.shares_prompts and dtype == torch.float32 and trains_in_place(model)
         if gradient_checkpointing:
-            if not getattr(model, "supports_gradient_checkpointing", False):
-                raise UserError(f"--gradient-checkpointing: {type(model).__name__} does not support it")
-            model.gradient_checkpointing_enable({"use_reentrant": False})
+            enable_checkpointing(model)
             model.train()  # transformers checkpoints in training mode only; without dropout the modes are the same
 
     def forward(self, batch: MicroBatch, *, entropy: bool = False) -> tuple[Tensor, Tensor | None]:
@@ -329,6 +327,13 @@ def _whole(batch: MicroBatch, pad_id: int) -> dict[str, Tensor]:
         mask[row, : len(prompt)] = 1
         mask[row, len(prompt) : end] = batch.valid_mask[row]
     return {"input_ids": inputs, "attention_mask": mask}
+
+
+def enable_checkpointing(model: Any) -> None:
+    """Makes the model's layers checkpoint their activations. Raises UserError if they can't."""
+    if not getattr(model, "supports_gradient_checkpointing", False):
+        raise UserError(f"--gradient-checkpointing: {type(model).__name__} does not support it")
+    model.gradient_checkpointing_enable({"use_reentrant": False})
 
 
 def _switch_off_dropout(model: Any) -> None:

@@ -26,6 +26,7 @@ from r1lite.distributed.world import ALONE, World
 from r1lite.errors import RunError, UserError
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.out_of_memory import MicroBatchBudget
+from r1lite.model.policy import enable_checkpointing
 from r1lite.model.sharding import layers_of, put_into, shard_module
 from r1lite.preference.pairs import Pair
 from r1lite.preference.reward_model import KEY, doubt, encode, load_classifier, padded
@@ -133,9 +134,7 @@ class PreferenceTraining:
         self.dtype = getattr(torch, dtype)
         self.pad_id = model.config.get_text_config().pad_token_id
         if config.gradient_checkpointing:
-            if not getattr(model, "supports_gradient_checkpointing", False):
-                raise UserError(f"--gradient-checkpointing: {type(model).__name__} does not support it")
-            model.gradient_checkpointing_enable({"use_reentrant": False})
+            enable_checkpointing(model)
             for module in model.modules():  # only these; all others stay in evaluation mode, without dropout
                 if isinstance(module, GradientCheckpointingLayer):
                     module.training = True

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from r1lite.errors import UserError
+from r1lite.errors import UserError, first_line
 from r1lite.hub.revisions import split
 from r1lite.model.lora import Adapter
 from r1lite.rollout import EngineError, RolloutEngine, Sampling, check_prompts, text_of
@@ -298,7 +298,7 @@ def _start(start: Start) -> tuple[Any, str]:
 
 
 def _why_not(start: Start, error: Exception) -> str:
-    first = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    first = first_line(error, type(error).__name__)
     name = Path(start.model).name
     if "memory" in str(error).lower():
         return (
@@ -321,8 +321,7 @@ def _failures(doing: str) -> Iterator[None]:
             "--engine-memory"
         ) from error
     except Exception as error:
-        first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
         raise EngineError(
-            f"vLLM failed while {doing}: {type(error).__name__}: {first}. Continue with --resume; if it fails again, "
-            "--resume --engine transformers continues without vLLM"
+            f"vLLM failed while {doing}: {type(error).__name__}: {first_line(error)}. Continue with --resume; if it "
+            "fails again, --resume --engine transformers continues without vLLM"
         ) from error

@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import torch
 from torch import Tensor
 from vllm.distributed.weight_transfer.base import (
     WeightTransferEngine,
@@ -24,6 +23,7 @@ from vllm.distributed.weight_transfer.base import (
 from vllm.distributed.weight_transfer.ipc_engine import IPCWeightTransferEngine
 from vllm.distributed.weight_transfer.nccl_engine import NCCLWeightTransferEngine
 
+from r1lite.hub.loading import empty_model
 from r1lite.rollout.layout import file_layout
 from r1lite.rollout.wire import Group, Staging
 
@@ -38,11 +38,7 @@ class Staged:
 
     def _expected(self) -> dict[str, tuple[int, ...]]:
         """Names and shapes in the layout of the model's files, from its configuration alone."""
-        from transformers import AutoModelForCausalLM
-
-        with torch.device("meta"):
-            config = self.model_config.hf_config  # type: ignore[attr-defined]
-            model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+        model = empty_model(self.model_config.hf_config)  # type: ignore[attr-defined]
         return {name: tuple(weight.shape) for name, weight in file_layout(model)(model.state_dict().items())}
 
     def start_weight_update(self) -> None:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from r1lite.distributed.together import from_main, together
 from r1lite.distributed.world import ALONE, World
-from r1lite.errors import RunError, UserError
+from r1lite.errors import RunError, UserError, first_line
 from r1lite.model.lora import adapter_of, has_adapter, merged_weights
 from r1lite.model.parts_on_disk import put_back, taken_out, write_parts
 from r1lite.model.quantized import described_as_whole
@@ -209,7 +209,7 @@ def load_state(path: Path) -> dict[str, Any]:
     try:
         state = torch.load(path / _STATE, map_location="cpu", weights_only=True)
     except Exception as error:  # damaged bytes can make torch raise anything
-        raise UserError(f"{path / _STATE}: can't be read: {type(error).__name__}: {_first_line(error)}") from error
+        raise UserError(f"{path / _STATE}: can't be read: {type(error).__name__}: {first_line(error)}") from error
     if not isinstance(state, dict):
         raise UserError(f"{path / _STATE}: expected a dict, found a {type(state).__name__}")
     with restoring(path):
@@ -233,15 +233,11 @@ def restoring(path: Path) -> Iterator[None]:
         OSError,
         SafetensorError,
     ) as error:
-        what = f"it lacks {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {_first_line(error)}"
+        what = f"it lacks {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {first_line(error)}"
         raise UserError(
             f"--resume: this version of r1lite can't continue from the checkpoint {path}: {what}. Continue with the "
             f"version that wrote it, remove it to use an earlier checkpoint, or start a new run: --model {path}"
         ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), "")
 
 
 def _numbered(folder: Path) -> list[tuple[int, Path]]:

@@ -8,8 +8,8 @@ import sys
 from typing import Any
 
 from r1lite.config.serve_engine import ServeEngineConfig
-from r1lite.errors import UserError
-from r1lite.hub.loading import load_shape
+from r1lite.errors import UserError, first_line
+from r1lite.hub.loading import empty_model, load_shape
 from r1lite.hub.revisions import split
 from r1lite.nano import model_place
 from r1lite.rollout.server import TOKEN
@@ -114,14 +114,9 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
 
 def _architecture(name: str, address: str) -> tuple[Any, int]:
     """Returns (configuration, number of parameters) of a model, without its weights. Raises UserError."""
-    import torch
-    from transformers import AutoModelForCausalLM
-
     try:
         known: Any = load_shape(address)
-        with torch.device("meta"):
-            model = AutoModelForCausalLM.from_config(known, trust_remote_code=False)
+        model = empty_model(known)
     except Exception as error:  # the library passes on any error of its transport and its models
-        first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise UserError(f"--model {name}: can't be read: {first}") from error
+        raise UserError(f"--model {name}: can't be read: {first_line(error, type(error).__name__)}") from error
     return known, sum(p.numel() for p in model.parameters())

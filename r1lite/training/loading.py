@@ -6,7 +6,7 @@ from typing import Any
 
 from r1lite.config import ProblemsConfig
 from r1lite.errors import UserError
-from r1lite.hub.loading import load_shape, load_tokenizer, why_not
+from r1lite.hub.loading import empty_model, load_shape, load_tokenizer, why_not
 from r1lite.hub.revisions import pinned
 from r1lite.model.mapped import read_model
 from r1lite.model.quantized import keep_layout, quantization
@@ -81,14 +81,9 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
 
 def load_empty(config: ProblemsConfig) -> tuple[Any, Any]:
     """Returns (model without weights on the device `meta`, tokenizer), for remote engines. Raises UserError."""
-    import torch
-    from transformers import AutoModelForCausalLM
-
     found = load_config(config)
     try:
-        with torch.device("meta"):
-            model = AutoModelForCausalLM.from_config(found, trust_remote_code=False)
-        return model, load_tokenizer(model_path(config))
+        return empty_model(found), load_tokenizer(model_path(config))
     except Exception as error:  # the library passes on any error of its transport
         raise UserError(f"--model {config.model}: can't be loaded: {why_not(model_path(config), error)}") from error
 

@@ -12,7 +12,7 @@ from typing import Any
 from r1lite.bundled import bundled
 from r1lite.config import GRPOConfig, OnRayConfig, PPOConfig, ProblemsConfig, SupervisedConfig, read_recipe
 from r1lite.errors import UserError
-from r1lite.hub.loading import load_shape, why_not
+from r1lite.hub.loading import empty_model, load_shape, why_not
 from r1lite.hub.revisions import is_cached, is_path, split
 from r1lite.nano import MODELS, model_place
 from r1lite.rollout.vllm_support import installed
@@ -172,11 +172,9 @@ def _engine(config: ProblemsConfig, values: dict[str, Any]) -> tuple[str, str]:
 def _fits(model: str, device: str) -> bool:
     """Returns True if the trainer (16 bytes per parameter) leaves room for vLLM (2, plus cache); False if unknown."""
     import torch
-    from transformers import AutoModelForCausalLM
 
     try:
-        with torch.device("meta"):
-            empty = AutoModelForCausalLM.from_config(load_shape(model_place(model)), trust_remote_code=False)
+        empty = empty_model(load_shape(model_place(model)))
     except Exception:  # loading the model reports the error
         return False
     size: int = sum(parameter.numel() for parameter in empty.parameters())

@@ -24,6 +24,7 @@ from r1lite.model.attention import NAME, prefers_float32
 from r1lite.model.batch import MicroBatch
 from r1lite.model.gates import quicken_gates
 from r1lite.model.norms import quicken_shapes
+from r1lite.model.policy import enable_checkpointing
 from r1lite.model.prefix import on_prompts, prefill, shares_batches
 from r1lite.model.sharding import layers_of
 from r1lite.model.shared_prompts import takes_shared_prompts
@@ -307,9 +308,7 @@ def _checkpointing(model: Any, *, on: bool) -> Iterator[None]:
     if not on:
         yield
         return
-    if not getattr(model, "supports_gradient_checkpointing", False):
-        raise UserError(f"--gradient-checkpointing: {type(model).__name__} does not support it")
-    model.gradient_checkpointing_enable({"use_reentrant": False})
+    enable_checkpointing(model)
     model.train()
     try:
         yield
