@@ -1,10 +1,10 @@
 """An engine that says what a test wants, without a model."""
 
-from r1lite.rollout import EngineError, check_prompts, collect
+from r1lite.rollout import EngineError, RolloutEngine, check_prompts
 from verifiers import Completion
 
 
-class ScriptedEngine:
+class ScriptedEngine(RolloutEngine):
     """Answers each prompt with `script(prompt ids, seed, version)`, a text; as an engine with weights of its own."""
 
     shares_weights, runs_aside = False, True
@@ -15,9 +15,6 @@ class ScriptedEngine:
         self.slept = 0
         self.loaded = {}  # name -> weight, as given last
         self.closed = False
-
-    def generate(self, prompts, seeds, sampling):
-        return collect(len(prompts), self.stream(prompts, seeds, sampling))
 
     def stream(self, prompts, seeds, sampling):
         check_prompts(prompts, sampling.max_tokens, self.context)

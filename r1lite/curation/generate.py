@@ -20,7 +20,7 @@ from r1lite.curation.rows import Provenance, problem_columns
 from r1lite.curation.sources import Source
 from r1lite.errors import UserError
 from r1lite.rl.sampling import completion_seed
-from r1lite.rollout import Sampling, each
+from r1lite.rollout import Sampling
 from r1lite.run.ending import ending
 from r1lite.run.files import replaced_file
 from r1lite.run.model_digests import weights_digest
@@ -116,7 +116,7 @@ def sample(
     )
     done = len(paths) - len(missing)
     setup.display.start("sampling", len(paths))
-    for place, groups in each(setup.engine, calls, sampling):
+    for place, groups in setup.engine.each(calls, sampling):
         number = missing[place]
         with (
             replaced_file(paths[number]) as aside,

@@ -18,7 +18,7 @@ from r1lite.errors import RunError
 from r1lite.evaluation.intervals import mean_rate
 from r1lite.rl.passk import pass_at_k
 from r1lite.rl.sampling import completion_seed
-from r1lite.rollout import CompletionEngine, Sampling, each
+from r1lite.rollout import CompletionEngine, Sampling
 from r1lite.scoring.scorer import Mark, Scorer
 from r1lite.scoring.voting import Vote, majority
 from r1lite.types import Prompt
@@ -110,7 +110,7 @@ def measure(
             for chunk in chunks
         )
         found: dict[int, list[list[Completion]]] = {}
-        for number, groups in each(engine, calls, sampling):
+        for number, groups in engine.each(calls, sampling):
             found[number] = groups
             done += len(groups) * samples
             progress(done / max(total, 1))

@@ -40,6 +40,9 @@ class Sampling:
     across_weights: bool = False  # if weights change in the middle, a completion continues, if the engine supports it
 
 
+Call = tuple[Sequence[Sequence[int]], Sequence[Sequence[int]]]  # prompts and seeds of one call of generate()
+
+
 class CompletionEngine(Protocol):
     """Samples completions. A subclass must implement `stream`, which `generate` uses."""
 
@@ -61,12 +64,19 @@ class CompletionEngine(Protocol):
     ) -> Iterator[tuple[int, list[Completion]]]:
         """As generate(), but yields (index of the prompt, group) as soon as each group is finished."""
 
+    def each(self, calls: Iterable[Call], sampling: Sampling) -> Iterator[tuple[int, list[list[Completion]]]]:
+        """Yields (number of the call, generate()'s result): one call after the other, unless an engine answers several
+        at once and yields them as they finish; `calls` is read as they start."""
+        for number, (prompts, seeds) in enumerate(calls):
+            yield number, self.generate(prompts, seeds, sampling)
+
 
 class RolloutEngine(CompletionEngine, Protocol):
     """Samples from the newest weights it was given, and stamps completions with their version."""
 
     shares_weights: bool  # True: it samples in this process with the trainer's own weights, which are always current
     runs_aside: bool  # True: it runs outside this process, so sampling and training can run at the same time
+    spreads: bool = False  # True: it answers several calls at once, with weights that never change
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
         """Loads weights; later completions come from them and are stamped with `version`."""
@@ -95,28 +105,6 @@ class AdapterEngine(Protocol):
             AdapterRefusedError: the engine can't take this adapter.
             EngineError: the engine can't go on.
         """
-
-
-Call = tuple[Sequence[Sequence[int]], Sequence[Sequence[int]]]  # prompts and seeds of one call of generate()
-
-
-@runtime_checkable
-class SpreadEngine(Protocol):
-    """An engine that answers several calls at once."""
-
-    def each(self, calls: Iterable[Call], sampling: Sampling) -> Iterator[tuple[int, list[list[Completion]]]]:
-        """Yields (number of the call, generate()'s result) as calls finish; `calls` is read as they start."""
-
-
-def each(
-    engine: CompletionEngine, calls: Iterable[Call], sampling: Sampling
-) -> Iterator[tuple[int, list[list[Completion]]]]:
-    """`SpreadEngine.each` for any engine; engines that answer one call at a time get the calls one after the other."""
-    if isinstance(engine, SpreadEngine):
-        yield from engine.each(calls, sampling)
-        return
-    for number, (prompts, seeds) in enumerate(calls):
-        yield number, engine.generate(prompts, seeds, sampling)
 
 
 def collect(count: int, groups: Iterable[tuple[int, list[Completion]]]) -> list[list[Completion]]:

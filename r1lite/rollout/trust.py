@@ -23,7 +23,6 @@ from r1lite.rollout import (
     EngineError,
     RolloutEngine,
     Sampling,
-    SpreadEngine,
     interruption,
 )
 from r1lite.rollout.canary import Canary
@@ -106,12 +105,10 @@ class TrustedEngine(CompletionEngine):
             self._recent = [list(prompt) for prompt in prompts[:2]]
 
     def each(self, calls: Iterable[Call], sampling: Sampling) -> Iterator[tuple[int, list[list[Completion]]]]:
-        """As `SpreadEngine.each`; the weights of a spread engine never change."""
-        if isinstance(self.engine, SpreadEngine):
-            yield from self.engine.each(calls, sampling)
-            return
-        for number, (prompts, seeds) in enumerate(calls):
-            yield number, self.generate(prompts, seeds, sampling)
+        """As the engine's, whose weights never change if it answers several calls at once."""
+        if getattr(self.engine, "spreads", False):
+            return self.engine.each(calls, sampling)
+        return super().each(calls, sampling)
 
     def stream_ahead(
         self,

@@ -69,7 +69,7 @@ class RayEngine(CompletionEngine):
         nodes: actors that answer (prompts, seeds, sampling) with groups of completions.
     """
 
-    shares_weights, runs_aside = True, False
+    shares_weights, runs_aside, spreads = True, False, True
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
@@ -81,7 +81,7 @@ class RayEngine(CompletionEngine):
             yield from enumerate(groups)
 
     def each(self, calls: Iterable[Call], sampling: Sampling) -> Iterator[tuple[int, list[list[Completion]]]]:
-        """Answers several calls at once, see `SpreadEngine`; a call lost with its actor or node is repeated."""
+        """Answers several calls at once, see `CompletionEngine`; a call lost with its actor or node is repeated."""
         yield from self._nodes.each((prompts, seeds, sampling) for prompts, seeds in calls)
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:

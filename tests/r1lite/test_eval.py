@@ -10,6 +10,7 @@ from r1lite.cli import main
 from r1lite.config import EvalConfig, load
 from r1lite.errors import RunError, UserError
 from r1lite.evaluation.measure import breakdown, measure, summarize
+from r1lite.rollout import CompletionEngine
 from r1lite.scoring.scorer import make_scorer
 from r1lite.stages.evaluate import run
 from r1lite.tasks import find
@@ -21,7 +22,7 @@ from verifiers.sandbox import probe
 SHORT = ["--template", "short", "--max-completion-tokens", "8", "--eval-samples", "2", "--quiet"]
 
 
-class Scripted:
+class Scripted(CompletionEngine):
     """An engine that says what it is told: texts by prompt, the greedy one first."""
 
     def __init__(self, texts):
