@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from verifiers import Completion, Problem, Score
 
@@ -52,6 +54,11 @@ class Group:
     rollouts: tuple[Rollout, ...]
     optimal_value: float | None = None  # estimated reward of the best policy near the reference, if available
     ticket: int | None = None  # position in the order of requests, if sampling runs ahead of learning
+
+    def with_each(self, changes: Iterable[Mapping[str, Any]]) -> Group:
+        """Returns the group with changed fields of each of its rollouts."""
+        pairs = zip(self.rollouts, changes, strict=True)
+        return replace(self, rollouts=tuple(replace(rollout, **change) for rollout, change in pairs))
 
     @property
     def has_signal(self) -> bool:

@@ -24,15 +24,16 @@ def by_epochs(prompts: Sequence[Prompt], step: int, count: int, seed: int) -> li
     position = step * count
     while len(chosen) < count:
         epoch, offset = divmod(position + len(chosen), len(prompts))
-        order = _epoch_order(seed, epoch, len(prompts))
+        order = epoch_order(f"{seed}-{epoch}", len(prompts))
         chosen += [prompts[i] for i in order[offset : offset + count - len(chosen)]]
     return chosen
 
 
 @functools.lru_cache(maxsize=2)
-def _epoch_order(seed: int, epoch: int, count: int) -> list[int]:
+def epoch_order(key: str, count: int) -> list[int]:
+    """The order of 0 to `count` - 1 in an epoch, which `key` determines."""
     order = list(range(count))
-    random.Random(f"{seed}-{epoch}").shuffle(order)
+    random.Random(key).shuffle(order)
     return order
 
 

@@ -5,7 +5,6 @@ Shapes: P prompts, G group, B rows, T completion tokens.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -119,13 +118,7 @@ def assign(
 def with_advantages(groups: Sequence[Group], advantages: Tensor) -> list[Group]:
     """The groups, each completion with its advantage ([P, G])."""
     return [
-        dataclasses.replace(
-            group,
-            rollouts=tuple(
-                dataclasses.replace(rollout, advantage=advantage)
-                for rollout, advantage in zip(group.rollouts, row, strict=True)
-            ),
-        )
+        group.with_each({"advantage": advantage} for advantage in row)
         for group, row in zip(groups, advantages.tolist(), strict=True)
     ]
 

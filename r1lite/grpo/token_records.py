@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import torch
@@ -72,11 +71,6 @@ def with_records(
         return TokenRecord(tuple(logprobs), tuple(entropy), tuple(advantages.get(index, [0.0] * len(logprobs))))
 
     return [
-        dataclasses.replace(
-            group,
-            rollouts=tuple(
-                dataclasses.replace(rollout, tokens=record((p, g))) for g, rollout in enumerate(group.rollouts)
-            ),
-        )
+        group.with_each({"tokens": record((p, g))} for g in range(len(group.rollouts)))
         for p, group in enumerate(groups)
     ]

@@ -34,32 +34,17 @@ _FORWARD = (
 )
 
 
-def shard(
-    policy: Any,
-    world: World,
-    *,
-    device: str = "cpu",
-    copies: int = 1,
-    whole_in_between: bool = False,
-    learns: bool = True,
-    offload: bool = False,
-) -> None:
+def shard(policy: Any, world: World, *, device: str = "cpu", **options: Any) -> None:
     """Leaves each rank its part of the main rank's weights, in float32 or better. Every rank calls this.
 
     One layer at a time is loaded into memory; the others may stay in the model's files (`r1lite.model.mapped`).
 
     Args:
         policy: a `Policy`.
-        device: device of the parts.
-        copies: number of copies of the model among the ranks (HSDP); the ranks of a copy have consecutive numbers.
-        whole_in_between: keep a layer's weights gathered from its forward to its backward pass.
-        learns: False for a reference: its embedding and head stay gathered after a forward pass, because another
-            model's pass reads the head; `reshard()` shards them again.
-        offload: keep the layers' parts in CPU memory, and copy them to the GPU when they are gathered.
+        options: of `shard_module`.
 
     Raises:
         UserError: the model does not declare its layers.
-        UserError: the model does not say what its layers are.
     """
     from torch.distributed.fsdp import register_fsdp_forward_method
 
@@ -73,16 +58,7 @@ def shard(
         raise UserError(
             f"--shard with an adapter on {odd[0]}, which is not a linear layer: leave it out of --lora-targets"
         )
-    shard_module(
-        policy,
-        layers_of(model),
-        world,
-        device=device,
-        copies=copies,
-        whole_in_between=whole_in_between,
-        learns=learns,
-        offload=offload,
-    )
+    shard_module(policy, layers_of(model), world, device=device, **options)
     for name in _FORWARD:
         register_fsdp_forward_method(policy, name)
     policy.is_sharded = True
@@ -102,7 +78,16 @@ def shard_module(
     learns: bool = True,
     offload: bool = False,
 ) -> None:
-    """As `shard`: each layer is a unit, and the remaining weights belong to the module itself."""
+    """As `shard`: each layer is a unit, and the remaining weights belong to the module itself.
+
+    Args:
+        device: device of the parts.
+        copies: number of copies of the model among the ranks (HSDP); the ranks of a copy have consecutive numbers.
+        whole_in_between: keep a layer's weights gathered from its forward to its backward pass.
+        learns: False for a reference: its embedding and head stay gathered after a forward pass, because another
+            model's pass reads the head; `reshard()` shards them again.
+        offload: keep the layers' parts in CPU memory, and copy them to the GPU when they are gathered.
+    """
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.distributed_c10d import get_world_size
     from torch.distributed.fsdp import CPUOffloadPolicy, OffloadPolicy, fully_shard

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from torch import Tensor
 from r1lite.config.supervised import SupervisedConfig
 from r1lite.distributed.world import ALONE, World
 from r1lite.errors import UserError
+from r1lite.grpo.choice import epoch_order
 from r1lite.model.batch import Row, cost, micro_batches
 from r1lite.model.offload import check_offload, stream_layers
 from r1lite.model.optimizer import Optimizer
@@ -161,14 +161,8 @@ class RowOrder:
         """Returns the indices of the rows of step `step`, which counts from 0."""
         start = step * self.rows_per_step
         places = range(start, min(start + self.rows_per_step, self.total_rows))
-        return [_epoch_order(self.seed, at // self.num_rows, self.num_rows)[at % self.num_rows] for at in places]
-
-
-@functools.lru_cache(maxsize=2)
-def _epoch_order(seed: int, epoch: int, count: int) -> list[int]:
-    order = list(range(count))
-    random.Random(f"rows-{seed}-{epoch}").shuffle(order)
-    return order
+        count = self.num_rows
+        return [epoch_order(f"rows-{self.seed}-{at // count}", count)[at % count] for at in places]
 
 
 class SupervisedLoop:
