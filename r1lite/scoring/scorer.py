@@ -198,30 +198,23 @@ def rewards_of(task: Task, config: ProblemsConfig) -> tuple[Reward, Reward, Rewa
     """Returns the formulas of a scorer: reward, correct, well-formed. Raises UserError."""
     formula = task.reward
     options: dict[str, dict[str, Any]] = {}
-    if isinstance(config, RLConfig):
-        formula = task.reward if config.reward is None else config.reward
-        if config.overlong_penalty and "overlong" not in _names(
-            formula
-        ):  # the formula of a resumed run includes it already
-            formula = f"{formula} - {config.overlong_penalty:g}*overlong"
-        options = {name: dict(given) for name, given in config.verifiers.items()}
+    right = _right(task, config)
     try:
+        if isinstance(config, RLConfig):
+            formula = task.reward if config.reward is None else config.reward
+            # The formula of a resumed run includes it already.
+            if config.overlong_penalty and "overlong" not in Formula(formula).names:
+                formula = f"{formula} - {config.overlong_penalty:g}*overlong"
+            options = {name: dict(given) for name, given in config.verifiers.items()}
         targets = {name: options.get(name, {}).get("use", name) for name in Formula(formula).names}
         for name, target in targets.items():
             if target in _LENGTH_LIMITED:  # the limit at which sampling stops
                 options.setdefault(name, {}).setdefault("max_tokens", config.max_completion_tokens)
             elif target.startswith(LEARNED):
                 options.setdefault(name, {}).setdefault("device", config.device)
-        return Reward(formula, options=options), _right(task, config), Reward(task.well_formed)
+        return Reward(formula, options=options), right, Reward(task.well_formed)
     except UserError:
         raise
-    except ValueError as error:
-        raise UserError(f"--reward: {error}") from error
-
-
-def _names(formula: str) -> list[str]:
-    try:
-        return Formula(formula).names
     except ValueError as error:
         raise UserError(f"--reward: {error}") from error
 

@@ -11,10 +11,9 @@ import functools
 import itertools
 import operator
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from r1lite.tasks import Task
-from r1lite.tasks.countdown import gold
+from r1lite.tasks.countdown import TASK as COUNTDOWN
 from r1lite.tasks.sources import Generated, held_out
 from verifiers import Problem
 
@@ -123,14 +122,4 @@ def _sorted(numbers: Numbers) -> Numbers:
 
 # Of 1,550 and 180 possible problems.
 DATA = Generated("countdown_small", make, {"train": 1400, "test": 175})
-TASK = Task(
-    name="countdown_small",
-    load=DATA,
-    reward="countdown + 0.1*format",
-    correct="countdown",
-    vote="text",
-    gold=gold,
-    sources=("generated",),
-    base="nano-countdown",
-    example=DATA.item("train", 0),
-)
+TASK = replace(COUNTDOWN, name="countdown_small", load=DATA, base="nano-countdown", example=DATA.item("train", 0))

@@ -26,7 +26,8 @@ from r1lite.rollout import Sampling  # noqa: E402
 from r1lite.rollout.hf import HFEngine  # noqa: E402
 from r1lite.stages import pretrain  # noqa: E402
 from r1lite.tasks import Source, find  # noqa: E402
-from r1lite.tasks.countdown_small import attempts, draw, gold, make  # noqa: E402
+from r1lite.tasks.countdown import gold  # noqa: E402
+from r1lite.tasks.countdown_small import attempts, draw, make  # noqa: E402
 from verifiers import Completion, Problem  # noqa: E402
 from verifiers.countdown import Countdown  # noqa: E402
 from verifiers.format import ThinkAnswer  # noqa: E402
