@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Unit = Literal["", "share", "count", "tokens", "nats", "s", "MB", "steps"]
@@ -40,6 +40,16 @@ class Metric:
     derived: bool = False  # not in the file: computed from other metrics
     scale: Literal["linear", "log"] = "linear"  # axis of the chart
 
+    def charted(
+        self, panel: str, better: Better = "", *, smooth: bool = True, scale: Literal["linear", "log"] = "linear"
+    ) -> Metric:
+        """Returns the metric with its place in the report."""
+        return replace(self, panel=panel, better=better, smooth=smooth, scale=scale)
+
+    def shown(self, column: str, brief: str, *, of_pairs: str = "", last: bool = False) -> Metric:
+        """Returns the metric with its column in the display."""
+        return replace(self, column=column, brief=brief, brief_of_pairs=of_pairs, last=last)
+
     def text(self, value: float) -> str:
         """Formats a value with its unit."""
         return _FORMS[self.unit].format(value)
@@ -49,105 +59,52 @@ class Metric:
         return (pairs and self.brief_of_pairs) or self.brief
 
 
-_ALL = STAGES
 _LEARNT = ("rl", "ppo", "supervised")
 
 METRICS: tuple[Metric, ...] = (
-    Metric(
-        "reward",
-        "reward",
-        "",
-        "mean of all scored completions of the step",
-        "Reward",
-        "higher",
-        True,
-        "reward",
-        "value of the reward formula",
-    ),
-    Metric("reward_std", "reward, deviation", "", "standard deviation over these completions", ""),
+    Metric("reward", "reward", "", "mean of all scored completions of the step")
+    .charted("Reward", "higher")
+    .shown("reward", "value of the reward formula"),
+    Metric("reward_std", "reward, deviation", "", "standard deviation over these completions"),
     Metric(
         "accuracy",
         "accuracy",
         "share",
         "completions that are right by the task's own verdict, independent of the reward formula; of `dpo` and "
         "`reward-model`: pairs in the right order, the chosen answer before the rejected one",
-        "Accuracy",
-        "higher",
-        True,
-        "accuracy",
-        "right answers",
-        "pairs in the right order",
         stages=("rl", "ppo", "reward-model"),
+    )
+    .charted("Accuracy", "higher")
+    .shown("accuracy", "right answers", of_pairs="pairs in the right order"),
+    Metric("format_rate", "format", "share", "completions with the requested format, by the task's own verdict")
+    .charted("Format", "higher")
+    .shown("format", "requested format"),
+    Metric("completion_tokens", "mean length", "tokens", "mean length of a completion")
+    .charted("Length")
+    .shown("tokens", "mean length"),
+    Metric("completion_tokens_max", "longest", "tokens", "length of the longest completion").charted(
+        "Length", smooth=False
+    ),
+    Metric("truncated", "truncated", "share", "completions that reached `--max-completion-tokens`").charted(
+        "Truncated", "lower"
     ),
     Metric(
-        "format_rate",
-        "format",
-        "share",
-        "completions with the requested format, by the task's own verdict",
-        "Format",
-        "higher",
-        True,
-        "format",
-        "requested format",
-    ),
-    Metric(
-        "completion_tokens",
-        "mean length",
-        "tokens",
-        "mean length of a completion",
-        "Length",
-        "",
-        True,
-        "tokens",
-        "mean length",
-    ),
-    Metric("completion_tokens_max", "longest", "tokens", "length of the longest completion", "Length"),
-    Metric(
-        "truncated",
-        "truncated",
-        "share",
-        "completions that reached `--max-completion-tokens`",
-        "Truncated",
-        "lower",
-        True,
-    ),
-    Metric(
-        "interrupted",
-        "interrupted",
-        "share",
-        "completions whose thinking was ended by `--interrupt-thinking-after`",
-        "Interrupted",
-    ),
-    Metric(
-        "entropy",
-        "entropy",
-        "nats",
-        "mean -log p of the sampled tokens, an unbiased estimate",
-        "Entropy",
-        "",
-        True,
-        "entropy",
-        "nats per token; 0 = deterministic",
-    ),
+        "interrupted", "interrupted", "share", "completions whose thinking was ended by `--interrupt-thinking-after`"
+    ).charted("Interrupted", smooth=False),
+    Metric("entropy", "entropy", "nats", "mean -log p of the sampled tokens, an unbiased estimate")
+    .charted("Entropy")
+    .shown("entropy", "nats per token; 0 = deterministic"),
     Metric(
         "groups_without_signal",
         "groups without signal",
         "share",
         "groups whose scored rewards are all equal, so that they give no gradient",
-        "Groups without signal",
-        "",
-        True,
-        "no signal",
-        "groups whose rewards are all equal",
         stages=("rl",),
-    ),
-    Metric(
-        "unscored",
-        "unscored",
-        "share",
-        "completions whose check failed",
-        "Unscored",
-        "lower",
+    )
+    .charted("Groups without signal")
+    .shown("no signal", "groups whose rewards are all equal"),
+    Metric("unscored", "unscored", "share", "completions whose check failed").charted(
+        "Unscored", "lower", smooth=False
     ),
     Metric("refills", "refills", "count", "`--dynamic-sampling`: number of additional sampling rounds"),
     Metric(
@@ -156,27 +113,11 @@ METRICS: tuple[Metric, ...] = (
         "count",
         "`--dynamic-sampling`: number of groups missing from `--prompts-per-step`",
     ),
-    Metric(
-        "token_loss",
-        "loss",
-        "nats",
-        "mean loss of the step's completion tokens",
-        "Loss",
-        "lower",
-        True,
-        "loss",
-        "nats per token",
-        stages=("supervised",),
-    ),
-    Metric(
-        "epoch",
-        "epoch",
-        "",
-        "passes over the rows so far",
-        column="epoch",
-        brief="passes over the rows, after the last of these steps",
-        last=True,
-        stages=("supervised",),
+    Metric("token_loss", "loss", "nats", "mean loss of the step's completion tokens", stages=("supervised",))
+    .charted("Loss", "lower")
+    .shown("loss", "nats per token"),
+    Metric("epoch", "epoch", "", "passes over the rows so far", stages=("supervised",)).shown(
+        "epoch", "passes over the rows, after the last of these steps", last=True
     ),
     Metric("rows", "rows", "count", "rows of the step", stages=("supervised",)),
     Metric(
@@ -191,65 +132,38 @@ METRICS: tuple[Metric, ...] = (
         "loss",
         "",
         "mean over the step's updates; the loss of a policy is near 0 by construction",
-        "Loss",
-        "",
-        True,
         stages=("rl", "ppo", "reward-model"),
-    ),
+    ).charted("Loss"),
     Metric(
         "margin",
         "margin",
         "",
         "mean reward of the chosen answer minus that of the rejected answer",
-        "Margin",
-        "higher",
-        True,
-        "margin",
-        "chosen minus rejected",
         stages=("reward-model",),
+    )
+    .charted("Margin", "higher")
+    .shown("margin", "chosen minus rejected"),
+    Metric("reward_chosen", "chosen", "", "mean reward of chosen answers", stages=("reward-model",)).charted("Rewards"),
+    Metric("reward_rejected", "rejected", "", "mean reward of rejected answers", stages=("reward-model",)).charted(
+        "Rewards"
     ),
     Metric(
-        "reward_chosen", "chosen", "", "mean reward of chosen answers", "Rewards", "", True, stages=("reward-model",)
+        "grad_norm", "gradient norm", "", "norm of the gradient before clipping, mean over the updates", stages=STAGES
+    ).charted("Gradient norm", scale="log"),
+    Metric("lr", "learning rate", "", "learning rate of the step", stages=STAGES).charted(
+        "Learning rate", smooth=False
     ),
-    Metric(
-        "reward_rejected",
-        "rejected",
-        "",
-        "mean reward of rejected answers",
-        "Rewards",
-        "",
-        True,
-        stages=("reward-model",),
-    ),
-    Metric(
-        "grad_norm",
-        "gradient norm",
-        "",
-        "norm of the gradient before clipping, mean over the updates",
-        "Gradient norm",
-        "",
-        True,
-        stages=_ALL,
-        scale="log",
-    ),
-    Metric("lr", "learning rate", "", "learning rate of the step", "Learning rate", stages=_ALL),
     Metric("updates", "updates", "count", "optimizer steps made"),
     Metric(
         "skipped_updates",
         "skipped updates",
         "count",
         "optimizer steps skipped because a gradient was not finite",
-        stages=_ALL,
+        stages=STAGES,
     ),
     Metric("stopped_updates", "stopped updates", "count", "optimizer steps not made because of `--stop-kl`"),
-    Metric(
-        "kl",
-        "KL to the reference",
-        "nats",
-        "mean estimate of KL(policy, reference) per token",
-        "KL to the reference",
-        "",
-        True,
+    Metric("kl", "KL to the reference", "nats", "mean estimate of KL(policy, reference) per token").charted(
+        "KL to the reference"
     ),
     Metric("kl_coef", "KL coefficient", "", "coefficient of this KL in the step"),
     Metric(
@@ -257,29 +171,14 @@ METRICS: tuple[Metric, ...] = (
         "KL of the step",
         "nats",
         "how far the step moved the policy: mean k3 of KL(old, new) per token, at its last update",
-        "KL of a step",
-        "",
-        True,
-    ),
+    ).charted("KL of a step"),
     Metric("entropy_coef", "entropy coefficient", "", "weight of the entropy bonus in the step"),
     Metric(
-        "clipped_low",
-        "clipped below",
-        "share",
-        "tokens with a negative advantage that the loss's lower bound clips",
-        "Clipped tokens",
-        "",
-        True,
-    ),
+        "clipped_low", "clipped below", "share", "tokens with a negative advantage that the loss's lower bound clips"
+    ).charted("Clipped tokens"),
     Metric(
-        "clipped_high",
-        "clipped above",
-        "share",
-        "tokens with a positive advantage that the loss's upper bound clips",
-        "Clipped tokens",
-        "",
-        True,
-    ),
+        "clipped_high", "clipped above", "share", "tokens with a positive advantage that the loss's upper bound clips"
+    ).charted("Clipped tokens"),
     Metric(
         "importance_bounded",
         "corrections at a bound",
@@ -291,17 +190,13 @@ METRICS: tuple[Metric, ...] = (
         "largest difference",
         "nats",
         "engine compared with trainer before the first update: largest difference of a token's log-probability",
-        "Engine against trainer",
-        "lower",
-        scale="log",
-    ),
+    ).charted("Engine against trainer", "lower", smooth=False, scale="log"),
     Metric(
         "mismatch_kl",
         "KL engine, trainer",
         "nats",
         "engine compared with trainer before the first update: mean k3 per token",
-        "",
-        "lower",
+        better="lower",
     ),
     Metric(
         "mismatch_ratio_min",
@@ -316,13 +211,13 @@ METRICS: tuple[Metric, ...] = (
         "micro-batch",
         "count",
         "tokens per micro-batch, after reductions for lack of memory",
-        stages=_ALL,
+        stages=STAGES,
     ),
     Metric(
-        "out_of_memory", "out of memory", "count", "how often the micro-batches were halved in the step", stages=_ALL
+        "out_of_memory", "out of memory", "count", "how often the micro-batches were halved in the step", stages=STAGES
     ),
-    Metric(
-        "value_loss", "value loss", "", "loss of the critic's updates", "Value loss", "lower", True, stages=("ppo",)
+    Metric("value_loss", "value loss", "", "loss of the critic's updates", stages=("ppo",)).charted(
+        "Value loss", "lower"
     ),
     Metric("critic_grad_norm", "critic's gradient norm", "", "norm of the critic's gradient", stages=("ppo",)),
     Metric(
@@ -332,20 +227,17 @@ METRICS: tuple[Metric, ...] = (
         "the critic's optimizer steps skipped because a gradient was not finite",
         stages=("ppo",),
     ),
-    Metric("value_mean", "value", "", "mean of the critic's estimates", "Values", "", True, stages=("ppo",)),
-    Metric("return_mean", "return", "", "mean of the critic's targets", "Values", "", True, stages=("ppo",)),
+    Metric("value_mean", "value", "", "mean of the critic's estimates", stages=("ppo",)).charted("Values"),
+    Metric("return_mean", "return", "", "mean of the critic's targets", stages=("ppo",)).charted("Values"),
     Metric(
         "explained_variance",
         "explained variance",
         "",
         "1 - Var(error)/Var(returns); null if the returns hardly vary",
-        "Explained variance",
-        "higher",
-        True,
-        "explained",
-        "1 = the critic predicts every return",
         stages=("ppo",),
-    ),
+    )
+    .charted("Explained variance", "higher")
+    .shown("explained", "1 = the critic predicts every return"),
     Metric("sync_s", "weight sync", "s", "seconds to send new weights to an engine that has its own copy"),
     Metric("sync_mb", "weights sent", "MB", "size of the weights sent; small if only an adapter is sent"),
     Metric(
@@ -359,26 +251,22 @@ METRICS: tuple[Metric, ...] = (
         "staleness",
         "steps",
         "age of the sampling weights relative to the learning weights; the oldest token counts for a completion",
-        "Staleness",
-        "lower",
-    ),
+    ).charted("Staleness", "lower", smooth=False),
     Metric(
         "tokens",
         "tokens",
         "count",
         "tokens sampled in the step, refills included; of other stages: tokens learnt from",
-        stages=_ALL,
+        stages=STAGES,
     ),
-    Metric("generate_s", "generate", "s", "seconds of sampling", "Seconds", "lower", True, stages=_LEARNT),
-    Metric("score_s", "score", "s", "seconds of scoring that did not overlap with sampling", "Seconds", "lower", True),
-    Metric("train_s", "train", "s", "seconds of learning", "Seconds", "lower", True, stages=_LEARNT),
+    Metric("generate_s", "generate", "s", "seconds of sampling", stages=_LEARNT).charted("Seconds", "lower"),
+    Metric("score_s", "score", "s", "seconds of scoring that did not overlap with sampling").charted(
+        "Seconds", "lower"
+    ),
+    Metric("train_s", "train", "s", "seconds of learning", stages=_LEARNT).charted("Seconds", "lower"),
     Metric(
-        "ahead_wait_s",
-        "wait",
-        "s",
-        "with `--max-staleness`: seconds of waiting for completions that are sampled ahead",
-        "Seconds",
-    ),
+        "ahead_wait_s", "wait", "s", "with `--max-staleness`: seconds of waiting for completions that are sampled ahead"
+    ).charted("Seconds", smooth=False),
     Metric(
         "ahead_groups",
         "groups ahead",
@@ -397,19 +285,11 @@ METRICS: tuple[Metric, ...] = (
         "share",
         "completions whose tokens come from several versions of the weights",
     ),
-    Metric(
-        "step_s", "whole step", "s", "seconds of the step", "Seconds", "lower", True, "time", "of a step", stages=_ALL
-    ),
-    Metric(
-        "tokens_per_s",
-        "tokens per second",
-        "",
-        "`tokens` / `step_s`",
-        "Tokens per second",
-        "higher",
-        True,
-        stages=_ALL,
-        derived=True,
+    Metric("step_s", "whole step", "s", "seconds of the step", stages=STAGES)
+    .charted("Seconds", "lower")
+    .shown("time", "of a step"),
+    Metric("tokens_per_s", "tokens per second", "", "`tokens` / `step_s`", stages=STAGES, derived=True).charted(
+        "Tokens per second", "higher"
     ),
 )
 BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}
