@@ -6,7 +6,7 @@ import functools
 import shutil
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from r1lite import __version__
 from r1lite.config import CurationConfig
 from r1lite.curation import emit
 from r1lite.curation.card import card
-from r1lite.curation.index import DIFFICULTY, EXACT, MAX_ROWS, NEAR, PER_PROBLEM, Index
+from r1lite.curation.index import DIFFICULTY, EXACT, MAX_ROWS, NEAR, PER_PROBLEM, STEPS, Index
 from r1lite.curation.near import Comparing, Pairing, num_partitions
 from r1lite.curation.passes import Job, Open, Passes
 from r1lite.curation.scan import DECONTAMINATE, Plan, outcome, verifier_options
@@ -29,14 +29,6 @@ _EXAMPLES = 3  # rejected rows in the manifest for each reason
 _SHOWN = 400  # characters of an example in the manifest
 
 
-@dataclass(frozen=True, slots=True)
-class Curated:
-    """A finished set."""
-
-    folder: Path
-    manifest: dict[str, Any]
-
-
 def curate(
     plan: Plan,
     config: CurationConfig,
@@ -45,8 +37,8 @@ def curate(
     workers: Open,
     start: Callable[[str, int], None] = lambda what, total: None,
     progress: Callable[[float], None] = lambda done: None,
-) -> Curated:
-    """Makes the set in `folder`, and reuses the finished work of an earlier, killed call.
+) -> dict[str, Any]:
+    """Makes the set in `folder`, and reuses the finished work of an earlier, killed call. Returns the manifest.
 
     Args:
         plan: plan of the first pass; the other passes use the configuration.
@@ -104,7 +96,7 @@ def curate(
     write_json(folder / MANIFEST, manifest)  # last, because the manifest marks a finished folder
     shutil.rmtree(work)
     progress(1)
-    return Curated(folder, manifest)
+    return manifest
 
 
 def _same_source(plan: Plan, work: Path) -> None:
@@ -140,7 +132,7 @@ def _choices(config: CurationConfig, plan: Plan) -> dict[str, Callable[[Index], 
 def _refuse_empty(index: Index, plan: Plan) -> None:
     if index.kept():
         return
-    steps = _steps(index, plan, DIFFICULTY, PER_PROBLEM, MAX_ROWS, EXACT, NEAR)
+    steps = _steps(index, plan, *STEPS)
     last = [step for step in steps if step["entered"]][-1]
     why = ", ".join(f"{reason} {count:,}" for reason, count in last["reasons"].items())
     hint = {
@@ -158,7 +150,7 @@ def _steps(index: Index, plan: Plan, *used: str) -> list[dict[str, Any]]:
     options = {link.name: dict(link.options) for link in plan.chain()}
     found = []
     for number, name in enumerate(index.steps, 1):
-        if name in (EXACT, NEAR, DIFFICULTY, PER_PROBLEM, MAX_ROWS) and name not in used:
+        if name in STEPS and name not in used:
             continue
         if name == DECONTAMINATE and not plan.evaluation:
             continue

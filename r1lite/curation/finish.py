@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from r1lite.config import OF_THE_COMMAND, CurationConfig, dump, read_saved, refuse_changes, trust, validated
-from r1lite.curation.curate import CARD, MANIFEST, WORK, Curated, curate
+from r1lite.curation.curate import CARD, MANIFEST, WORK, curate
 from r1lite.curation.emit import PAIRS
 from r1lite.curation.on_ray import open_nodes
 from r1lite.curation.opening import open_source
@@ -52,8 +52,8 @@ _MAY_CHANGE = {"workers", "on", "engine_actors", "push_to_hub", "threads", "roll
 
 def finish(
     config: CurationConfig, run_dir: RunDir, display: Display, plan: Plan, rewriting: Rewriting | None
-) -> Curated:
-    """Runs a plan in the run directory, uploads the set if requested, and prints a report."""
+) -> dict[str, Any]:
+    """Runs a plan in the run directory, uploads the set if requested, and prints a report. Returns the manifest."""
     for warning in version_warnings(plan):
         display.line("warning", warning)
     display.line("filters", ", ".join(link.spec for link in plan.chain()))
@@ -71,14 +71,14 @@ def finish(
         workers = _rewriters(config, display, plan, by_model=rewriting.by_model)
         source = rewrite_all(plan, folder, rewriting.name, functools.partial(workers, make), display.progress)
         plan = dataclasses.replace(plan, source=source)
-    made = curate(
+    manifest = curate(
         plan, config, run_dir.path, workers=_workers(config, display, plan), start=start, progress=display.progress
     )
     display.finish()
-    report(config, made, display)
+    report(config, run_dir.path, manifest, display)
     if config.report:
-        report_at_end(made.folder, display.say)
-    return made
+        report_at_end(run_dir.path, display.say)
+    return manifest
 
 
 def _workers(config: CurationConfig, display: Display, plan: Plan) -> Open:
@@ -96,11 +96,10 @@ def _rewriters(config: CurationConfig, display: Display, plan: Plan, *, by_model
     return functools.partial(open_nodes, plan=plan, on=config.on, resources=resources, say=display.say)
 
 
-def report(config: CurationConfig, made: Curated, display: Display) -> None:
+def report(config: CurationConfig, folder: Path, manifest: dict[str, Any], display: Display) -> None:
     """Prints the steps as a table, and the set's path; uploads the set on request."""
     from rich.table import Table
 
-    manifest = made.manifest
     table = Table(title="Rows", title_justify="left", title_style="bold")
     for heading in ("step", "entered", "left"):
         table.add_column(heading, justify="left" if heading == "step" else "right")
@@ -110,11 +109,11 @@ def report(config: CurationConfig, made: Curated, display: Display) -> None:
         table.add_row(step["step"], f"{step['entered']:,}", f"{step['left']:,}", why)
     display.console.print(table)
     data = manifest["data"]
-    display.console.print(f"{data['rows']:,} rows of {data['problems']:,} problems in {made.folder / data['file']}")
+    display.console.print(f"{data['rows']:,} rows of {data['problems']:,} problems in {folder / data['file']}")
     pairs = [f"{PAIRS} ({manifest['pairs']:,} pairs)"] if "pairs" in manifest else []
-    display.line("set", f"{made.folder}: {', '.join([data['file'], *pairs, MANIFEST, CARD])}")
+    display.line("set", f"{folder}: {', '.join([data['file'], *pairs, MANIFEST, CARD])}")
     if config.push_to_hub is not None:
-        where = push(made.folder, config.push_to_hub, kind="dataset", files=SET_FILES, what="set")
+        where = push(folder, config.push_to_hub, kind="dataset", files=SET_FILES, what="set")
         display.line("uploaded", where)
 
 
@@ -147,7 +146,7 @@ def run_on_rollouts(config: C, rewriting: Rewriting | None = None) -> dict[str, 
             display.line("source", f"{source.location}: {len(source.files):,} file{'s' * (len(source.files) > 1)}")
             display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
             with ending(run_dir, display):
-                return finish(config, run_dir, display, plan, rewriting).manifest
+                return finish(config, run_dir, display, plan, rewriting)
     finally:
         display.finish()
         run_dir.discard_if_empty()
@@ -161,7 +160,7 @@ def done_already(config: CurationConfig, run_dir: RunDir, display: Display) -> d
     if manifest is not None:
         shutil.rmtree(run_dir.path / WORK, ignore_errors=True)  # left over if the run was killed at its end
         display.say("this set is already finished")
-        report(config, Curated(run_dir.path, manifest), display)
+        report(config, run_dir.path, manifest, display)
         if config.report:
             report_at_end(run_dir.path, display.say, if_missing=True)
     return manifest

@@ -70,7 +70,7 @@ def run_on_samples(
                 source = open_source(setup.run_dir.path)
                 evaluation = evaluation_sets(config, task, problems.test, source)
                 plan = make_plan(config, task, source, evaluation)
-                return finish(config, setup.run_dir, setup.display, plan, rewriting).manifest
+                return finish(config, setup.run_dir, setup.display, plan, rewriting)
         finally:
             setup.display.finish()
             setup.close()

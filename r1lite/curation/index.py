@@ -19,13 +19,8 @@ from r1lite.curation.near import RowId, Shingles, read_near, share_of, shingles_
 from r1lite.curation.scan import outcome, read_index
 from r1lite.curation.similar import jaccard
 
-EXACT, NEAR, DIFFICULTY, PER_PROBLEM, MAX_ROWS = (
-    "exact_duplicates",
-    "near_duplicates",
-    "difficulty",
-    "per_problem",
-    "max_rows",
-)
+EXACT, NEAR = "exact_duplicates", "near_duplicates"
+DIFFICULTY, PER_PROBLEM, MAX_ROWS = "difficulty", "per_problem", "max_rows"
 STEPS = (EXACT, NEAR, DIFFICULTY, PER_PROBLEM, MAX_ROWS)
 _CACHE_KIB = 64 << 10
 _SCHEMA = """
