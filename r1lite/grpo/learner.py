@@ -164,7 +164,7 @@ class PolicyLearner:
             if turn > 0 and len(minibatches) > 1:
                 generator = random.Random(f"{config.seed}-pass-{step}-{turn}")
                 minibatches = reshuffled(
-                    minibatches, generator, max_tokens=self.budget.tokens, pad_id=self.policy.pad_id
+                    minibatches, generator, max_tokens=self.budget.tokens, cut=self.policy.micro_batches
                 )
             for n, minibatch in enumerate(minibatches):
                 if needs_choice(config):
@@ -225,9 +225,7 @@ class PolicyLearner:
             # If the advantage is 0, so are every policy loss and its gradient.
             has_gradient=lambda index: every or bool(advantages[index] != 0),  # type: ignore[index]
             max_tokens=min(config.micro_batch_tokens, self.budget.tokens),
-            pad_id=self.policy.pad_id,
-            device=self.policy.model.device,
-            layout=self.policy.layout,
+            cut=self.policy.micro_batches,
         )
         self._measure_before(minibatches, step)
         micro_batches = [one for minibatch in minibatches for one in minibatch.micro_batches]

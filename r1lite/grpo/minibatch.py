@@ -16,13 +16,14 @@ import torch
 from torch import Tensor
 
 from r1lite.distributed.world import World
-from r1lite.model.batch import MicroBatch, Row, RowLayout, cost, deal, micro_batches
+from r1lite.model.batch import MicroBatch, Row, cost, deal
 from r1lite.model.out_of_memory import MicroBatchBudget
 from r1lite.rl.losses import by_token
 from r1lite.types import Group, Rollout
 from verifiers import Completion
 
 Index = tuple[int, int]  # (prompt, completion of the prompt)
+Cut = Callable[[Sequence[Row], int], Sequence[MicroBatch]]  # rows and the tokens of a micro-batch at most
 _MEASURED = ("old_logprobs", "ref_logprobs", "old_entropy", "old_square_mass", "old_values")
 
 
@@ -165,9 +166,7 @@ def make_minibatches(
     counts: Callable[[Rollout], bool],
     has_gradient: Callable[[Index], bool],
     max_tokens: int,
-    pad_id: int,
-    device: Any,
-    layout: RowLayout = "shared prompts",
+    cut: Cut,
 ) -> list[Minibatch]:
     """Deals whole groups to `count` minibatches; leaves out minibatches without a row that has a gradient.
 
@@ -175,6 +174,7 @@ def make_minibatches(
         counts: whether a completion counts in the loss's mean.
         has_gradient: whether its gradient may differ from 0.
         max_tokens: tokens of one micro-batch.
+        cut: of the policy, `Policy.micro_batches`.
     """
     minibatches = []
     for hand in deal(len(groups), count, key=lambda i: i):
@@ -185,7 +185,7 @@ def make_minibatches(
             if rollout.completion.token_ids and counts(rollout)
         ]
         learnt = [index for index in inside if has_gradient(index)]
-        made = _micro_batches(groups, learnt, max_tokens, pad_id, device, layout)
+        made = _micro_batches(groups, learnt, max_tokens, cut)
         if made:
             counted: dict[int, tuple[int, int]] = {}
             right = dict.fromkeys((p for p, _ in inside), 0)
@@ -199,24 +199,21 @@ def make_minibatches(
     return minibatches
 
 
-def every_completion(
-    groups: Sequence[Group], *, max_tokens: int, pad_id: int, device: Any, layout: RowLayout
-) -> Minibatch:
+def every_completion(groups: Sequence[Group], *, max_tokens: int, cut: Cut) -> Minibatch:
     """All completions with a token, for measurements: nothing is counted, and unscored ones have the reward NaN."""
     indices = [(p, g) for p, group in enumerate(groups) for g, r in enumerate(group.rollouts) if r.completion.token_ids]
-    return Minibatch(_micro_batches(groups, indices, max_tokens, pad_id, device, layout), {}, {})
+    return Minibatch(_micro_batches(groups, indices, max_tokens, cut), {}, {})
 
 
-def _micro_batches(
-    groups: Sequence[Group], indices: list[Index], max_tokens: int, pad_id: int, device: Any, layout: RowLayout
-) -> list[RolloutBatch]:
+def _micro_batches(groups: Sequence[Group], indices: list[Index], max_tokens: int, cut: Cut) -> list[RolloutBatch]:
     rollouts = [groups[p].rollouts[g] for p, g in indices]
     rows = [
         Row(groups[p].prompt_ids, rollout.completion.token_ids, _sampled(rollout.completion))
         for (p, _), rollout in zip(indices, rollouts, strict=True)
     ]
     made = []
-    for inputs in micro_batches(rows, max_tokens, pad_id, device, layout):
+    for inputs in cut(rows, max_tokens):
+        device = inputs.token_ids.device
         engine = torch.full(inputs.token_ids.shape, math.nan)
         for row, i in enumerate(inputs.rows):
             known = rollouts[i].completion.logprobs
@@ -238,7 +235,7 @@ def _sampled(completion: Completion) -> tuple[bool, ...] | None:
 
 
 def reshuffled(
-    minibatches: Sequence[Minibatch], generator: random.Random, *, max_tokens: int, pad_id: int
+    minibatches: Sequence[Minibatch], generator: random.Random, *, max_tokens: int, cut: Cut
 ) -> list[Minibatch]:
     """The same completions and measurements, in as many minibatches with other combinations of prompts.
 
@@ -260,19 +257,18 @@ def reshuffled(
         if inside:
             counts = {prompt: counted[prompt] for prompt in prompts}
             of_right = {prompt: right[prompt] for prompt in prompts}
-            made.append(Minibatch(_together(inside, max_tokens, pad_id), counts, of_right))
+            made.append(Minibatch(_together(inside, max_tokens, cut), counts, of_right))
     return made
 
 
-def _together(singles: Sequence[RolloutBatch], max_tokens: int, pad_id: int) -> list[RolloutBatch]:
+def _together(singles: Sequence[RolloutBatch], max_tokens: int, cut: Cut) -> list[RolloutBatch]:
     """Micro-batches of one row each -> micro-batches of at most `max_tokens` tokens."""
-    device = singles[0].inputs.token_ids.device
     rows = [
         Row(one.inputs.prompts[0], tuple(one.inputs.token_ids[0].tolist()), tuple(one.inputs.loss_mask[0].tolist()))
         for one in singles
     ]
     made = []
-    for inputs in micro_batches(rows, max_tokens, pad_id, device, singles[0].inputs.layout):
+    for inputs in cut(rows, max_tokens):
         parts = [singles[i] for i in inputs.rows]
         width = inputs.token_ids.shape[1]
         known = {

@@ -21,13 +21,7 @@ def measure(
 ) -> tuple[dict[Index, tuple[list[float], list[float]]], int]:
     """(log-probabilities, entropies) of each completion's tokens, in nats, under the weights before the update; and how
     often memory ran out. Makes one pass of the model over all completions, and changes nothing."""
-    every = every_completion(
-        groups,
-        max_tokens=budget.tokens,
-        pad_id=policy.pad_id,
-        device=policy.model.device,
-        layout=policy.layout,
-    )
+    every = every_completion(groups, max_tokens=budget.tokens, cut=policy.micro_batches)
 
     def measure_one(micro_batch: RolloutBatch) -> None:
         if micro_batch.old_logprobs is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from r1lite.errors import UserError
-from r1lite.model.batch import MicroBatch, RowLayout
+from r1lite.model.batch import MicroBatch, Row, RowLayout, micro_batches
 from r1lite.model.gates import quicken_gates
 from r1lite.model.head import Parts, split
 from r1lite.model.lora import merged_weights, without_adapter
@@ -103,6 +103,10 @@ class Policy(nn.Module):
         if self.padding_free:
             return "end to end"
         return "shared prompts" if self.shares_prompts else "whole rows"
+
+    def micro_batches(self, rows: Sequence[Row], max_tokens: int) -> list[MicroBatch]:
+        """Splits rows into micro-batches of at most `max_tokens` tokens, as they go through this policy's model."""
+        return micro_batches(rows, max_tokens, self.pad_id, self.model.device, self.layout)
 
     @property
     def above(self) -> Policy | None:

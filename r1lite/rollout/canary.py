@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from r1lite.distributed.world import ALONE, World
-from r1lite.model.batch import Row, micro_batches
+from r1lite.model.batch import Row
 from r1lite.model.lora import Adapter, merged_weights
 from r1lite.model.policy import Policy
 from r1lite.model.sharding import whole_weights
@@ -323,7 +323,7 @@ def trainer_logprobs(
     model.eval()
     try:
         with torch.no_grad():
-            for batch in micro_batches(rows, _ROW_TOKENS, policy.pad_id, model.device, policy.layout):
+            for batch in policy.micro_batches(rows, _ROW_TOKENS):
                 logprobs = policy.logprobs(batch).float().cpu()
                 for row, i in zip(logprobs, batch.rows, strict=True):
                     by_row[i] = row[: len(rows[i].token_ids)].tolist()

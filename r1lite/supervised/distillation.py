@@ -22,7 +22,7 @@ from r1lite.errors import UserError
 from r1lite.grpo.choice import by_epochs
 from r1lite.grpo.metrics import rollout_metrics
 from r1lite.hub.loading import load_shape, load_tokenizer, why_not
-from r1lite.model.batch import MicroBatch, Row, cost, micro_batches
+from r1lite.model.batch import MicroBatch, Row, cost
 from r1lite.model.policy import Policy
 from r1lite.rl.distillation import generalised_jsd
 from r1lite.rl.sampling import completion_seed
@@ -94,7 +94,7 @@ class Distilling(SupervisedLoop):
                 len(batch.rows),
                 cost(batch),
             )
-            for batch in micro_batches(rows, max_tokens, policy.pad_id, policy.model.device, policy.layout)
+            for batch in policy.micro_batches(rows, max_tokens)
         ]
 
     def _sample(self, step: int, count: int) -> list[Group]:

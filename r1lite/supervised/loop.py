@@ -19,7 +19,7 @@ from r1lite.config.supervised import SupervisedConfig
 from r1lite.distributed.world import ALONE, World
 from r1lite.errors import UserError
 from r1lite.grpo.choice import epoch_order
-from r1lite.model.batch import Row, cost, micro_batches
+from r1lite.model.batch import Row, cost
 from r1lite.model.offload import check_offload, stream_layers
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.out_of_memory import MicroBatchBudget
@@ -220,14 +220,13 @@ def nll_pieces(
     config: SupervisedConfig, policy: Policy, rows: Sequence[Row], packs: bool, max_tokens: int
 ) -> list[Piece]:
     """Returns the negative log-likelihood of the rows' completions, in micro-batches of at most `max_tokens`."""
-    device = policy.model.device
     if packs:
         packed = packed_batches(
             rows,
             width=min(config.packed_tokens, max_tokens),
             max_tokens=max_tokens,
             pad_id=policy.pad_id,
-            device=device,
+            device=policy.model.device,
         )
         return [
             Piece(
@@ -243,7 +242,7 @@ def nll_pieces(
             len(batch.rows),
             cost(batch),
         )
-        for batch in micro_batches(rows, max_tokens, policy.pad_id, device, policy.layout)
+        for batch in policy.micro_batches(rows, max_tokens)
     ]
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from r1lite.config.supervised import DPOConfig
 from r1lite.curation.emit import PAIRS
 from r1lite.errors import UserError
-from r1lite.model.batch import MicroBatch, Row, cost, micro_batches
+from r1lite.model.batch import MicroBatch, Row, cost
 from r1lite.model.policy import Policy
 from r1lite.rl.preference import dpo, ipo
 from r1lite.rollout.trust import TrustedEngine
@@ -146,7 +146,7 @@ def pair_pieces(
 
 def _together(made: Sequence[Row], pairs: Sequence[int], policy: Policy) -> MicroBatch:
     rows_of_pairs = [made[2 * n + side] for n in pairs for side in (0, 1)]
-    (batch,) = micro_batches(rows_of_pairs, _WHOLE, policy.pad_id, policy.model.device, policy.layout)
+    (batch,) = policy.micro_batches(rows_of_pairs, _WHOLE)
     return batch
 
 

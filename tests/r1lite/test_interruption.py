@@ -1,5 +1,6 @@
 """Forced interruption of thinking: what is learnt of it, where a stop text ends it, and runs that were stopped."""
 
+import functools
 import json
 
 import pytest
@@ -13,6 +14,7 @@ from r1lite.errors import UserError
 from r1lite.grpo.learner import PolicyLearner
 from r1lite.grpo.metrics import rollout_metrics
 from r1lite.grpo.minibatch import make_minibatches
+from r1lite.model.batch import micro_batches
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.policy import Policy
 from r1lite.nano import nano_path
@@ -47,7 +49,12 @@ def with_phrase(logprobs=(-1.0, -2.0, 0.0, 0.0, -3.0)):
 def test_the_phrase_is_read_and_not_learnt():
     groups = [group_of(with_phrase(), Completion("", (11, 12), (-0.5, -0.5)))]
     (minibatch,) = make_minibatches(
-        groups, 1, counts=lambda r: True, has_gradient=lambda i: True, max_tokens=99, pad_id=0, device="cpu"
+        groups,
+        1,
+        counts=lambda r: True,
+        has_gradient=lambda i: True,
+        max_tokens=99,
+        cut=functools.partial(micro_batches, pad_id=0, device="cpu"),
     )
     (batch,) = minibatch.micro_batches
     row = batch.indices.index((0, 0))

@@ -1,5 +1,6 @@
 """Passes over a rollout, problems that are retired, exact KL of a policy, and cut distributions."""
 
+import functools
 import random
 
 import pytest
@@ -18,6 +19,8 @@ from r1lite.training.resolve import resolve_config
 from r1lite.types import Group, Prompt, Rollout
 from verifiers import Completion, Problem, Score
 
+CUT = functools.partial(micro_batches, pad_id=0, device="cpu")
+
 
 def made(policy, count=2):
     groups = make_groups(policy)
@@ -27,8 +30,7 @@ def made(policy, count=2):
         counts=lambda rollout: rollout.score.reward is not None,
         has_gradient=lambda index: index != (0, 2),
         max_tokens=40,
-        pad_id=0,
-        device="cpu",
+        cut=CUT,
     )
 
 
@@ -49,7 +51,7 @@ def test_later_passes_have_the_same_completions_in_other_minibatches():
         for one in minibatch.micro_batches:
             one.old_logprobs = policy.logprobs(one.inputs).detach()
             one.advantages = torch.arange(one.num_rows).float()
-    second = reshuffled(first, random.Random(3), max_tokens=30, pad_id=0)
+    second = reshuffled(first, random.Random(3), max_tokens=30, cut=CUT)
     assert [set(m.counted) for m in second] != [set(m.counted) for m in first]
     assert len(second) == len(first)
     for name in ("engine_logprobs", "old_logprobs"):
