@@ -7,7 +7,7 @@ Interrupted    SIGINT or SIGTERM stopped the run: exit 130 or 143
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _SHOWN = 5
 
@@ -42,6 +42,11 @@ class Interrupted(BaseException):  # not an Exception, so that no `except Except
 def first_line(error: Exception, otherwise: str = "") -> str:
     """The first line of an exception's message that is not empty."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), otherwise)
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Names in single quotes, separated by commas."""
+    return ", ".join(f"'{name}'" for name in names)
 
 
 def listing(lines: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ import functools
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,6 @@ class Job:
     context: int
     gpus: int
     threads: int
-    interpreter: str = field(default=sys.executable)  # Python on the nodes of the processes
 
     @property
     def stage(self) -> str:
@@ -99,7 +98,7 @@ class Job:
             if self.weights_folder is not None:
                 words += ["--engine-weights-dir", str(self.weights_folder)]
             words += ["--engine", self.settled.engine, *(word for url in urls for word in ("--engine-url", url))]
-        return [self.interpreter, "-m", "r1lite", *words]
+        return [sys.executable, "-m", "r1lite", *words]
 
     def engine_words(self, host: str, port: int | str) -> list[str]:
         """The command of an engine that listens on this address; the port may be a shell expression."""
@@ -115,7 +114,7 @@ class Job:
         if self.launch.tensor_parallel > 1:
             flags += ["--tensor-parallel", str(self.launch.tensor_parallel)]
         return [
-            *(self.interpreter, "-m", "r1lite", "serve-engine", "--model", run.model),
+            *(sys.executable, "-m", "r1lite", "serve-engine", "--model", run.model),
             *("--host", host, "--port", str(port)),
             *("--device", "cuda" if self.gpus else "cpu", "--dtype", run.dtype, "--threads", str(self.threads)),
             *("--context", str(self.context), *flags),

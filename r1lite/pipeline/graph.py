@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from r1lite.config import (
     validated,
 )
 from r1lite.config.pipeline import PipelineConfig
-from r1lite.errors import UserError
+from r1lite.errors import UserError, quoted
 from r1lite.nano.config import PretrainConfig
 from verifiers.core import did_you_mean
 
@@ -117,7 +117,7 @@ def _step(
     if not _NAME.fullmatch(name) or name in config.models:
         wrong.append(f"{where}: a name consists of letters, digits, _ . and -, and must differ from the models' names")
     if unknown := set(given) - {"stage", "inputs", "settings", "about"}:
-        wrong.append(f"{where}: unknown key {_listed(unknown)}; known: about, inputs, settings, stage")
+        wrong.append(f"{where}: unknown key {quoted(sorted(unknown))}; known: about, inputs, settings, stage")
         return None
     kind = given.get("stage")
     if not isinstance(kind, str) or kind not in KINDS or kind == "eval":
@@ -139,7 +139,7 @@ def _row(
     given = {"model": target} if isinstance(target, str) else dict(target)
     where = f"compare '{label}'"
     if unknown := set(given) - {"model", "settings"}:
-        wrong.append(f"{where}: unknown key {_listed(unknown)}; known: model, settings")
+        wrong.append(f"{where}: unknown key {quoted(sorted(unknown))}; known: model, settings")
         return None
     if "model" not in given:
         wrong.append(f"{where}: model is missing")
@@ -182,7 +182,7 @@ def _check_step(step: Step, config: PipelineConfig, earlier: Mapping[str, Step],
             wrong.append(f"{where}: its {name} can't be '{source}', a {earlier[source].kind}, which makes {made}")
     _check_tokenizers(step, earlier, where, wrong)
     if taken := set(step.settings) & {*_OURS, *step.inputs}:
-        wrong.append(f"{where}: {_listed(taken)} can't be set: the pipeline decides")
+        wrong.append(f"{where}: {quoted(sorted(taken))} can't be set: the pipeline decides")
         return
     for key in sorted(set(step.settings) - set(fields)):
         near = difflib.get_close_matches(key, fields, 1)
@@ -199,7 +199,8 @@ def _check_tokenizers(step: Step, earlier: Mapping[str, Step], where: str, wrong
     if student != teacher and (own := set(earlier) & {student, teacher}):
         wrong.append(
             f"{where}: on-policy, its model and its teacher ('{step.inputs['model']}' and '{step.inputs['teacher']}') "
-            f"must share a tokenizer, but {_listed(own)} trains its own; set its input tokenizer to the teacher's"
+            f"must share a tokenizer, but {quoted(sorted(own))} trains its own; set its input tokenizer to the "
+            "teacher's"
         )
 
 
@@ -260,7 +261,3 @@ def _common(kind: str, config: PipelineConfig) -> dict[str, Any]:
     # A new model shares only the settings of the machine with the other stages.
     keys = ("threads",) if kind == "pretrain" else fields
     return {key: value for key, value in config.common.items() if key in keys}
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"'{name}'" for name in sorted(names))

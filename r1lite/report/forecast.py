@@ -11,11 +11,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from r1lite.errors import UserError
 from r1lite.evaluation.intervals import trials_of
 from r1lite.report.read import Run, read_run
+from r1lite.run.files import is_number
 from verifiers.terminal import one_line
 
 if TYPE_CHECKING:
@@ -130,13 +131,9 @@ def _rates(run: Run, metric: str) -> dict[int, tuple[float, float]]:
             continue
         low, high = interval
         with contextlib.suppress(ValueError):
-            if _is_number(rate) and _is_number(low) and _is_number(high):
+            if is_number(rate) and is_number(low) and is_number(high):
                 found[step] = float(rate), trials_of(low, high, rate)
     return found
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _compute(run: Run, against: str, parameters: int | None) -> dict[int, float]:

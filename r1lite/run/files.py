@@ -14,7 +14,7 @@ import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeGuard
 
 from r1lite.errors import UserError
 
@@ -169,6 +169,11 @@ def plausible(value: Any, depth: int = _DEEPEST) -> Any:
     if isinstance(value, list | tuple):
         return [plausible(one, depth - 1) for one in value] if depth else None
     return None if isinstance(value, int | float) and not -_LARGEST <= value <= _LARGEST else value
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """True for a number of a file; a truth value is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def read_json(path: Path, kind: type = dict) -> Any:

@@ -18,7 +18,7 @@ from r1lite.hub.cards import block, code, front, plain, table
 from r1lite.hub.revisions import split
 from r1lite.nano import MODELS
 from r1lite.run.environment import read_environment
-from r1lite.run.files import json_or_empty
+from r1lite.run.files import is_number, json_or_empty
 from verifiers.yaml_text import read_yaml
 
 CARD = "README.md"
@@ -146,7 +146,7 @@ def _figures(before: Mapping[str, Any], after: Mapping[str, Any] | None) -> str:
     columns = [("before", before), *([("after", after)] if after is not None else [])]
     body = []
     for key, label, interval in _MEASURED:
-        if any(_is_number(found.get(key)) for _, found in columns):
+        if any(is_number(found.get(key)) for _, found in columns):
             body.append([_labelled(label, before), *(_figure(found, key, interval) for _, found in columns)])
     return table(["", *(name for name, _ in columns)], body) if body else ""
 
@@ -157,18 +157,14 @@ def _labelled(label: str, measured: Mapping[str, Any]) -> str:
 
 def _figure(measured: Mapping[str, Any], key: str, interval: str) -> str:
     value = measured.get(key)
-    if not _is_number(value):
+    if not is_number(value):
         return ""
     if key == "mean_tokens":
         return f"{value:.1f}"
     bounds = measured.get(interval)
-    if isinstance(bounds, list | tuple) and len(bounds) == 2 and all(_is_number(bound) for bound in bounds):
+    if isinstance(bounds, list | tuple) and len(bounds) == 2 and all(is_number(bound) for bound in bounds):
         return f"{value:.1%} ({bounds[0]:.1%} to {bounds[1]:.1%})"
     return f"{value:.1%}"
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _again(config: Section) -> str:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from r1lite.errors import BadRowsError, UserError, first_line, listing
+from r1lite.errors import BadRowsError, UserError, first_line, listing, quoted
 from r1lite.hub.revisions import load_rows
 from verifiers import rows as files
 from verifiers.core import VerifierError
@@ -68,8 +68,8 @@ def checked_rows(
     for column in needed:
         if len(objects) == len(rows) and not any(column in row for row in objects):
             raise UserError(
-                f"{where}: no column '{column}'; the first row has {_listed(sorted(objects[0]))}, and needed are "
-                f"{_listed(needed)} (r1lite tasks card TASK). Rename your columns, or write a task of your own for "
+                f"{where}: no column '{column}'; the first row has {quoted(sorted(objects[0]))}, and needed are "
+                f"{quoted(needed)} (r1lite tasks card TASK). Rename your columns, or write a task of your own for "
                 "them (r1lite/tasks/README.md)"
             )
 
@@ -77,7 +77,7 @@ def checked_rows(
         if isinstance(row, ValueError):
             raise row
         if not isinstance(row, dict):
-            raise ValueError(f"a row must be an object with {_listed(needed)}, not {_kind(row)}")
+            raise ValueError(f"a row must be an object with {quoted(needed)}, not {_kind(row)}")
         for column in needed:
             _check_value(row, column, is_list=column in lists)
         return row
@@ -112,7 +112,7 @@ def made_of_each(
 
 def _check_value(row: dict[str, Any], column: str, *, is_list: bool) -> None:
     if column not in row:
-        raise ValueError(f"no column '{column}'; the row has {_listed(sorted(row))}")
+        raise ValueError(f"no column '{column}'; the row has {quoted(sorted(row))}")
     value = row[column]
     if is_list:
         if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
@@ -159,7 +159,3 @@ def hub_reachable(timeout_s: float = 3.0) -> bool:
 
 def _kind(value: object) -> str:
     return {dict: "an object", list: "a list", str: "text", type(None): "null"}.get(type(value), type(value).__name__)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names)

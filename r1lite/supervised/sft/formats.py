@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from r1lite.errors import quoted
 from verifiers.core import GoldError
 from verifiers.golds import gold_text
 
@@ -69,7 +70,7 @@ def example(row: Mapping[str, Any], format: str, *, verbatim: bool = False) -> E
     """
     columns, read = FORMATS[format]
     if missing := [column for column in columns if column not in row]:
-        raise RowError(f"no column {_listed(missing)}")
+        raise RowError(f"no column {quoted(missing)}")
     found = read(row, verbatim)
     if not found.completion.strip():
         raise RowError("the completion is empty")
@@ -185,7 +186,3 @@ def _answer(value: Any, column: str) -> str:
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names)
