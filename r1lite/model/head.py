@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from r1lite.model import evaluating
 from r1lite.rl.tiles import Head
 
 _PROBE = 3  # tokens
@@ -61,13 +62,9 @@ def _scales(config: Any) -> Iterator[float]:
 @torch.no_grad()
 def _agree(model: Any, parts: Parts) -> bool:
     ids = torch.arange(_PROBE, device=model.device)[None] % len(parts.head.weight)
-    training = model.training
-    model.eval()
-    try:
+    with evaluating(model):
         expected = model(input_ids=ids, use_cache=False).logits.float()
         hidden = getattr(parts.backbone(input_ids=ids, use_cache=False), "last_hidden_state", None)
-    finally:
-        model.train(training)
     if hidden is None or hidden.shape[-1] != parts.head.weight.shape[1]:
         return False
     logits = parts.head.logits(hidden).float()

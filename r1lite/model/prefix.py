@@ -15,6 +15,7 @@ from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
+from r1lite.model import evaluating
 from r1lite.model.batch import MicroBatch
 from r1lite.model.shared_prompts import ARGUMENT, SharedPrompts, takes_shared_prompts
 
@@ -182,9 +183,7 @@ def cache_error(model: Any) -> float:
     """
     size = model.get_input_embeddings().num_embeddings
     prompt, tails = [n % size for n in range(3, 9)], [[n % size for n in range(k, k + 3)] for k in (11, 17)]
-    training = model.training
-    model.eval()
-    try:
+    with evaluating(model):
         whole = torch.tensor([prompt + tail for tail in tails], device=model.device)
         expected = model(input_ids=whole, use_cache=False).logits[:, len(prompt) - 1 : -1].float().log_softmax(dim=-1)
         prefix = prefill(model, [prompt], 0)
@@ -203,8 +202,6 @@ def cache_error(model: Any) -> float:
                 use_cache=True,
             ).logits[:, -1]
             worst = max(worst, float((logits.float().log_softmax(dim=-1) - expected[:, step]).abs().max()))
-    finally:
-        model.train(training)
     return worst
 
 

@@ -19,7 +19,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import sdpa_mask
 
 from r1lite.errors import UserError
-from r1lite.model import attention
+from r1lite.model import attention, evaluating
 from r1lite.model.batch import MicroBatch, Row, micro_batches
 
 NAME = "varlen"
@@ -144,14 +144,10 @@ def check_apart(model: Any) -> None:
     last = model.get_input_embeddings().num_embeddings - 1
     rows = [Row((0, last // 2), (last, 0, 1)), Row((last, 1, 2), (last // 3, 1))]
     together, *alone = (micro_batches(some, 1 << 20, 0, model.device)[0] for some in (rows, *([row] for row in rows)))
-    training = model.training
-    model.eval()
-    try:
+    with evaluating(model):
         packed, *expected = (
             _outputs(model, LaidOut.of(batch), batch) for batch in (together, *(alone[n] for n in together.rows))
         )
-    finally:
-        model.train(training)
     tolerance = max(1e-3, 4 * torch.finfo(model.dtype).eps)
     if not torch.allclose(packed, torch.cat(expected), rtol=tolerance, atol=tolerance * float(packed.abs().max())):
         raise UserError(why)

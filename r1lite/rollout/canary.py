@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from r1lite.distributed.world import ALONE, World
+from r1lite.model import evaluating
 from r1lite.model.batch import Row
 from r1lite.model.lora import Adapter, merged_weights
 from r1lite.model.policy import Policy
@@ -318,17 +319,11 @@ def trainer_logprobs(
     """[N] prompts and completions -> [N][T] log-probabilities of their tokens by the trainer's model, in nats."""
     rows = [Row(tuple(p), c.token_ids) for p, c in zip(prompts, completions, strict=True)]
     by_row: list[list[float]] = [[] for _ in rows]
-    model = policy.model
-    training = model.training  # gradient checkpointing needs training mode, in which layers drop the cache
-    model.eval()
-    try:
-        with torch.no_grad():
-            for batch in policy.micro_batches(rows, _ROW_TOKENS):
-                logprobs = policy.logprobs(batch).float().cpu()
-                for row, i in zip(logprobs, batch.rows, strict=True):
-                    by_row[i] = row[: len(rows[i].token_ids)].tolist()
-    finally:
-        model.train(training)
+    with evaluating(policy.model), torch.no_grad():
+        for batch in policy.micro_batches(rows, _ROW_TOKENS):
+            logprobs = policy.logprobs(batch).float().cpu()
+            for row, i in zip(logprobs, batch.rows, strict=True):
+                by_row[i] = row[: len(rows[i].token_ids)].tolist()
     return by_row
 
 

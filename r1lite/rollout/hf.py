@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from r1lite.model import evaluating
 from r1lite.model.cuda_graphs import GraphDecoding
 from r1lite.model.decoding import Decoding
 from r1lite.model.mapped import empty_copy, wide
@@ -74,13 +75,8 @@ class HFEngine(RolloutEngine):
         low = self.dtype != torch.float32
         autocast = torch.autocast(self.model.device.type, dtype=self.dtype, enabled=low)
         transposed = contextlib.nullcontext() if low else transposed_weights(self.model)
-        training = self.model.training  # gradient checkpointing needs training mode, in which layers drop the cache
-        self.model.eval()
-        try:
-            with transposed, torch.inference_mode(), autocast:
-                self._decode(batch, prompts, sampling)
-        finally:
-            self.model.train(training)
+        with evaluating(self.model), transposed, torch.inference_mode(), autocast:
+            self._decode(batch, prompts, sampling)
 
     def _completion(self, row: _Row) -> Completion:
         return Completion(
