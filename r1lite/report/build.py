@@ -162,7 +162,7 @@ class Report:
             "config": config,
             "like": run.like,
             "seed": config.get("seed"),
-            "curves": series.columns(run.record.metrics, run.reasons),
+            "curves": series.columns(run.record.metrics),
             "evaluations": run.evaluations,
             "findings": run.findings,
             "learnt": run.summary.get("learnt"),

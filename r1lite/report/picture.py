@@ -36,7 +36,7 @@ def write_svg(run_paths: Sequence[Path], out: Path) -> None:
 
 def picture(runs: Sequence[Run]) -> str:
     """Returns an SVG with up to four columns of panels. Raises UserError if no run has a step."""
-    curves = [series.columns(run.record.metrics, ()) for run in runs]
+    curves = [series.columns(run.record.metrics) for run in runs]
     found = [(title, names) for title in _PANELS if (names := _names(title, curves))]
     if not found:
         raise UserError(f"{runs[0].path}: no step was recorded yet, so there is nothing to draw")

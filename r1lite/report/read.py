@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,6 @@ class Run:
     evaluations: list[dict[str, Any]]  # all evaluations, each with its `step`
     findings: list[dict[str, str]]
     environment: dict[str, Any]
-    # (step, verifier -> reason -> count)
-    reasons: list[tuple[int, dict[str, dict[str, int]]]] = field(default_factory=list)
 
     @property
     def like(self) -> str:
@@ -71,7 +69,6 @@ def read_run(path: Path, name: str | None = None) -> Run:
         evaluations=[{**evaluation, "step": step} for step, evaluation in found if evaluation],
         findings=[asdict(finding) for finding in diagnose(record)] if record.metrics else [],
         environment=environment,
-        reasons=_reasons(path),
     )
 
 
@@ -81,17 +78,3 @@ def command_of(run: Run) -> str:
     if not isinstance(argv, list) or not argv:
         return ""
     return shlex.join([Path(str(argv[0])).name, *map(str, argv[1:])])
-
-
-def _reasons(path: Path) -> list[tuple[int, dict[str, dict[str, int]]]]:
-    found = []
-    for line in read_records(path / "metrics.jsonl"):
-        by_verifier = line.get("reasons")
-        if isinstance(by_verifier, dict):
-            counts = {
-                name: {reason: count for reason, count in given.items() if isinstance(count, int)}
-                for name, given in by_verifier.items()
-                if isinstance(given, dict)
-            }
-            found.append((line["step"], counts))
-    return found

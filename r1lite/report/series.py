@@ -15,9 +15,7 @@ _POINTS = 4000  # maximum per curve; a longer run is shown by means over equal i
 _DIGITS = 5
 
 
-def columns(
-    metrics: Sequence[dict[str, Any]], reasons: Sequence[tuple[int, dict[str, dict[str, int]]]]
-) -> dict[str, Any]:
+def columns(metrics: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Returns `steps`, `series` by metric (including `parts.NAME`), cumulative `tokens` and `seconds`, and `reasons` by
     verifier and reason. A missing value is None."""
     width = math.ceil(len(metrics) / _POINTS) if metrics else 1
@@ -37,7 +35,7 @@ def columns(
         "series": {name: values for name, values in series.items() if name not in flat},
         "tokens": _running([sum(line.get("tokens") or 0 for line in part) for part in stretches]),
         "seconds": _running([sum(line.get("step_s") or 0.0 for line in part) for part in stretches]),
-        "reasons": _reasons(reasons, width),
+        "reasons": _reasons([(line["step"], line["reasons"]) for line in metrics if "reasons" in line], width),
     }
 
 
