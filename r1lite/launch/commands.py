@@ -175,9 +175,8 @@ def _settled(launch: LaunchConfig, asked: Any, gpus: int) -> Any:
         raise UserError("--model is missing: engines and ranks must load the same one")
     given: dict[str, Any] = {}
     if asked.resume and asked.engine_weights_dir is None and (launch.nodes > 1 or launch.on.startswith("ray")):
-        given["engine_weights_dir"] = str(
-            _place(launch, asked) / LAUNCH / "weights"
-        )  # set here, so that the run keeps it
+        # Set here, so that the run keeps it.
+        given["engine_weights_dir"] = str(_place(launch, asked) / LAUNCH / "weights")
     own = {} if asked.resume else {"device": "cpu"}  # this machine may have no GPU; the lengths are the same
     settled: Any = resolve_config(asked.model_copy(update={**given, **own}))[0]
     refuse(settled, launch.ranks)

@@ -73,9 +73,7 @@ class Prefix:
         for layer in self.cache.layers:
             if hasattr(layer, "recurrent_states"):  # batch_select_indices does not select the recurrent state
                 layer.reorder_cache(cast(torch.LongTensor, rows))
-            elif (
-                type(layer) is DynamicLayer and layer.get_seq_length()
-            ):  # by `index_select`: indexing's backward is slow
+            elif type(layer) is DynamicLayer and layer.get_seq_length():  # indexing's backward is slow
                 assert layer.keys is not None
                 assert layer.values is not None
                 layer.keys, layer.values = (of.index_select(0, rows) for of in (layer.keys, layer.values))

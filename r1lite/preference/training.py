@@ -279,11 +279,7 @@ class PreferenceTraining:
 
     def summary(self) -> dict[str, Any]:
         """The numbers of pairs, and the layout of texts."""
-        return {
-            "pairs": len(self.train),
-            "held_out_pairs": len(self.test),
-            "template": self.config.template,
-        }
+        return {"pairs": len(self.train), "held_out_pairs": len(self.test), "template": self.config.template}
 
     def show(self, summary: dict[str, Any]) -> None:
         """Reports the measurement after training, and how to use the model."""

@@ -82,9 +82,8 @@ def save(
             write_json(aside / _MANIFEST, about if records is None else {**about, "records": records})
     if world.is_main:
         others = [(number, other) for number, other in _numbered(folder) if number != step]
-        later = [
-            other for number, other in others if number > step
-        ]  # written by an earlier attempt, before the run was rewound
+        # The later ones were written by an earlier attempt, before the run was rewound.
+        later = [other for number, other in others if number > step]
         earlier = [other for number, other in others if number < step]
         for old in [*later, *earlier[: max(0, len(earlier) - keep + 1)]]:
             remove_folder(old)

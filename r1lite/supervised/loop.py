@@ -100,9 +100,7 @@ class SupervisedLearner:
 
         ran_out = self.budget.go_through(cut, add, restart, step=step, idle=idle)
         every = {number: loss for part in self.world.all_gather_object(losses) for number, loss in part.items()}
-        total = sum(
-            every[number] for number in sorted(every)
-        )  # in this order, independent of the ranks that computed them
+        total = sum(every[number] for number in sorted(every))  # in this order, whichever ranks computed them
         norm = self.optimizer.step(lr)
         if norm is not None:
             self.bad.fine()

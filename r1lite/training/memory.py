@@ -101,9 +101,7 @@ class Estimate:
     of_other_ranks: int  # gathered shards of other ranks, see `Layout.of_other_ranks`
     activations: int  # of one micro-batch
     logits: int  # of one micro-batch
-    sampler: (
-        int  # keys and values of all rows sampled at once, and the logits of one step; 0 if an engine elsewhere samples
-    )
+    sampler: int  # keys and values of all rows sampled at once, and logits of a step; 0 if an engine elsewhere samples
 
     @property
     def always(self) -> int:

@@ -36,9 +36,8 @@ from r1lite.types import Group
 _HOPELESS = 20  # times the available memory; the estimate assumes the longest texts, which few runs have
 
 _WITH_ADAPTER = " (the adapter is merged into its weights; adapter/ holds it alone, for peft)"
-_HARDLY_EVER = (
-    0.05  # share of problems solved in k samples; for nano, share of right answers (0.30 on its own word problems)
-)
+# Share of problems solved in k samples; for nano, share of right answers (0.30 on its own word problems).
+_HARDLY_EVER = 0.05
 
 C = TypeVar("C", bound=TrainConfig)
 

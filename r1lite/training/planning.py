@@ -40,9 +40,8 @@ from r1lite.training.memory import (
     with_backward,
 )
 
-_NF4_BYTES = (
-    0.5 + 1 / 64 + 4 / (64 * 256)
-)  # bytes per weight: 4 bits, an 8-bit scale per 64 weights, a 32-bit scale per 256 scales
+# Bytes per weight: 4 bits, an 8-bit scale per 64 weights, a 32-bit scale per 256 scales.
+_NF4_BYTES = 0.5 + 1 / 64 + 4 / (64 * 256)
 _SERVER_ROWS = 128  # completions that a server of r1lite serve-engine samples at once by default
 _ATTENTION, _IN_FLOAT32 = "r1lite_shapes", "r1lite_shapes_float32"
 

@@ -55,15 +55,8 @@ _MAY_CHANGE = {
 }
 _ADDED = frozenset({"bad_problems"})  # settings that runs of this version may lack, as it is not released yet
 _MODELS = ("model", "teacher")  # fields that name a model
-_PATH_FIELDS = (
-    "model",
-    "source",
-    "test_source",
-    "data",
-    "teacher",
-    "engine_weights_dir",
-    "replay_order",
-)  # fields that may hold a path
+# Fields that may hold a path.
+_PATH_FIELDS = ("model", "source", "test_source", "data", "teacher", "engine_weights_dir", "replay_order")
 
 
 def resolve_config(config: C) -> tuple[C, dict[str, str]]:
