@@ -171,6 +171,13 @@ class Server(ABC):
         self.client.close()
         self._doctor.close()
 
+    def _answers(self, path: str, timeout_s: float) -> bool:
+        try:
+            self._doctor.get(path, timeout_s=timeout_s)
+            return True
+        except (Unreachable, Refused):
+            return False
+
     @property
     def _patience_s(self) -> float:
         return min(_BUSY_S, self.timeout_s)

@@ -109,11 +109,7 @@ class SGLangServer(Server):
 
     def lives(self) -> bool:
         """True if its scheduler answers too."""
-        try:
-            self._doctor.get("server_info", timeout_s=self._patience_s)
-            return True
-        except (Unreachable, Refused):
-            return False
+        return self._answers("server_info", self._patience_s)
 
     def metrics(self, timeout_s: float) -> str:
         """As `Server.metrics`; empty for a server started without --enable-metrics."""

@@ -87,19 +87,11 @@ class VLLMServer(Server):
 
     def healthy(self, timeout_s: float = HELLO_S) -> bool:
         """True if it answers, and does not report its engine as dead."""
-        try:
-            self._doctor.get("health", timeout_s=timeout_s)
-            return True
-        except (Unreachable, Refused):
-            return False
+        return self._answers("health", timeout_s)
 
     def lives(self) -> bool:
         """True if its engine answers too; the HTTP process does not notice an engine that hangs."""
-        try:
-            self._doctor.get(self.probe, timeout_s=self._patience_s)
-            return self.healthy(self._patience_s)
-        except (Unreachable, Refused):
-            return False
+        return self._answers(self.probe, self._patience_s) and self.healthy(self._patience_s)
 
     def introduce(self, *, untested: bool) -> None:
         try:
