@@ -25,7 +25,7 @@ def test_no_model_s_code_is_asked_for():
                 calls += 1
             if name in ("load_dataset", "get_dataset_split_names"):
                 assert path.name == "revisions.py", f"{path}:{node.lineno}"
-    assert calls > 10
+    assert calls >= 10
 
 
 def test_a_model_that_brings_code_is_refused_whatever_stands_on_standard_input(tmp_path, capsys, monkeypatch):
