@@ -265,8 +265,13 @@ def default_threads(processes: int = 1) -> int:
 
 
 def environment_threads() -> int | None:
-    """Returns OMP_NUM_THREADS; None if it is not set to a number that --threads takes."""
+    """Returns OMP_NUM_THREADS; None if it is not set to a number that --threads takes, or torchrun has set it.
+
+    torchrun sets 1 for several ranks where the user has set nothing.
+    """
     outermost = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # nested regions follow
+    if outermost == "1" and "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("LOCAL_WORLD_SIZE", "1") != "1":
+        return None
     if outermost.isascii() and outermost.isdecimal() and 1 <= int(outermost) <= _MOST_ASKED:
         return int(outermost)
     return None

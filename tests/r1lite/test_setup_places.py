@@ -85,3 +85,15 @@ def test_the_number_of_threads_is_that_of_the_environment(given, threads, monkey
     assert settled.threads == (1 if threads == 8 else threads)  # its recipe's, unless the environment names another
     assert resolve_config(EvalConfig(model="nano", device="cpu", threads=5))[0].threads == 5
     assert default_threads(10) == (4 if threads == 8 else threads)  # of `r1lite launch`, for each of ten processes
+
+
+def test_torchrun_s_own_number_of_threads_is_not_the_user_s(monkeypatch):
+    """It sets 1 for each of several ranks where nothing is set."""
+    monkeypatch.setattr("r1lite.training.machine.available", lambda: 40)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert default_threads() == 1
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "1")
+    assert default_threads() == 1
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    assert default_threads() == 8
