@@ -9,6 +9,7 @@ JOBS: a list of {"argv": [...], "trouble": ..., "ranks": who has it, "pids": a f
 
 import errno
 import functools
+import importlib.metadata
 import json
 import os
 import signal
@@ -100,6 +101,12 @@ def killed_while_loading():
 
 def stopped():
     in_step_2(lambda: os.kill(os.getpid(), signal.SIGSTOP))
+
+
+def other_software():
+    """Another version of torch is installed here."""
+    version = importlib.metadata.version
+    importlib.metadata.version = lambda name: "1.0" if name == "torch" else version(name)
 
 
 def slow():

@@ -66,6 +66,13 @@ def environment(settings: Mapping[str, Any] | None = None, *, ranks: int = 1) ->
     }
 
 
+def software() -> dict[str, str | None]:
+    """Returns the versions of the software that results depend on."""
+    about = environment()
+    found = {**about, **about["versions"]}
+    return {name: found[name] for name in ("r1lite", "python", "torch", "transformers", "tokenizers", "numpy")}
+
+
 def read_environment(path: Path) -> dict[str, Any]:
     """Reads the run's environment.json; stage and problems are None, and models empty, if it does not say them."""
     unknown: dict[str, Any] = {"stage": None, "problems": None, "models": {}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -198,8 +199,10 @@ def _named(problem: Problem) -> str:
 
 
 def fingerprint(problems: Problems) -> str:
-    """Returns a digest of all problems, in order."""
-    digest = hashlib.blake2b(digest_size=16)
+    """Returns a digest of all problems, in order: of their texts and, after a dot, of what else they hold."""
+    texts, others = hashlib.blake2b(digest_size=16), hashlib.blake2b(digest_size=16)
     for problem in (*problems.train, *problems.test):
-        digest.update(f"{problem.id}\x1f{problem.prompt}\x1f{problem.answer}\x1e".encode("utf-8", "backslashreplace"))
-    return digest.hexdigest()
+        texts.update(f"{problem.id}\x1f{problem.prompt}\x1f{problem.answer}\x1e".encode("utf-8", "backslashreplace"))
+        held = [problem.tests, problem.language, problem.meta]
+        others.update(json.dumps(held, skipkeys=True, default=lambda value: type(value).__name__).encode())
+    return f"{texts.hexdigest()}.{others.hexdigest()}"

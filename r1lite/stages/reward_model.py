@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from r1lite.config import RewardModelConfig, validated
-from r1lite.distributed.together import everyone, from_main, together
+from r1lite.distributed.together import from_main, together
 from r1lite.distributed.world import World
 from r1lite.errors import UserError
 from r1lite.evaluation.intervals import few
@@ -18,7 +18,7 @@ from r1lite.training.lifecycle import run_life
 from r1lite.training.machine import NANO, choose_device, default_threads
 from r1lite.training.resolve import resumed, with_absolute_paths
 from r1lite.training.setup import begin_run, open_dir, set_up_libraries
-from r1lite.training.several import loads_for_parts
+from r1lite.training.several import loads_for_parts, refuse_differences
 
 _NANO_LR = 5e-4  # a small model needs a large learning rate
 
@@ -57,9 +57,7 @@ def _open_run(config: RewardModelConfig, notes: dict[str, str], world: World) ->
     config, found, model, tokenizer = together(world, lambda: _load(config))
     origin, train, test, dropped = found
     digest = fingerprint(train, test)
-    for rank, theirs in enumerate(everyone(world, lambda: digest)):
-        if theirs != digest:
-            raise UserError(f"ranks {rank} and {world.rank} have different pairs: copy the same files to each machine")
+    refuse_differences(world, config, {"pairs": digest})
     run_dir = open_dir(config, world, "pairs")
     try:
         training = PreferenceTraining(config, run_dir, model, tokenizer, train, test, display, world)

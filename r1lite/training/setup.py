@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from r1lite.config import (
 )
 from r1lite.config.engines import find_engine
 from r1lite.config.presets import PRESETS
-from r1lite.distributed.together import everyone, from_main, together
+from r1lite.distributed.together import from_main, together
 from r1lite.distributed.world import ALONE, World
 from r1lite.errors import UserError, listing
 from r1lite.evaluation.intervals import few
@@ -50,6 +51,7 @@ from r1lite.training.loading import forward_dtype, load_empty, load_model
 from r1lite.training.machine import model_path
 from r1lite.training.on_nodes import start_on_nodes
 from r1lite.training.resolve import fixed_settings
+from r1lite.training.several import refuse_differences
 from r1lite.types import Prompt
 
 C = TypeVar("C", bound=ProblemsConfig)
@@ -154,11 +156,7 @@ def _open_run(
     try:
         model, tokenizer, problems, doubts, test, train, loaded, engine = together(world, loaded_here)
         seen = fingerprint(problems) + (f"+{loaded.fingerprint}" if loaded else "")
-        for rank, theirs in enumerate(everyone(world, lambda: seen)):
-            if theirs != seen:
-                raise UserError(
-                    f"ranks {rank} and {world.rank} have different problems: copy the same files to each machine"
-                )
+        refuse_differences(world, config, {"problems": seen}, scorer.reward.versions)
         results = {"reward": describe(scorer.reward), **(loaded.results if loaded else {})}
         if problems.dropped:
             results["dropped"] = {"problems": list(problems.dropped)}
@@ -300,8 +298,12 @@ def begin_run(
         run_dir.write_config(dump(config), stage=config.stage, learned=learned, results=results)
         return []
     kept = read_environment(run_dir.path)
-    if kept["problems"] not in (None, digest):
-        raise UserError(f"--resume: {learns_from} are no longer those that {run_dir.path} began with")
+    # Earlier versions stored the first part of the problems' digest only.
+    if kept["problems"] not in (None, digest, re.sub(r"\.\w+", "", digest)):
+        raise UserError(
+            f"--resume: {learns_from} are no longer those that {run_dir.path} began with: restore them, or start a new "
+            "run"
+        )
     if changed := changed_model(kept["models"], models):
         raise UserError(f"--resume: {changed} changed after {run_dir.path} began: restore it, or start a new run")
     return run_dir.go_on(dump(config), stage=config.stage, learned=learned, results=results or {})

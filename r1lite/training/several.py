@@ -1,6 +1,9 @@
-"""Checks of settings for several ranks."""
+"""Checks of settings for several ranks, and that the ranks are alike."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from r1lite.config import (
     DistillConfig,
@@ -13,7 +16,11 @@ from r1lite.config import (
     WatchdogConfig,
 )
 from r1lite.config.engines import find_engine
+from r1lite.distributed.together import everyone
+from r1lite.distributed.world import World
 from r1lite.errors import UserError
+from r1lite.run.environment import software
+from r1lite.run.model_digests import changed_model, model_digests
 
 STAGES = ("grpo", "ppo", "sft", "dpo", "distill", "reward-model", "eval")
 
@@ -73,6 +80,32 @@ def refuse(config: TrainConfig | RewardModelConfig | EvalConfig, size: int) -> N
             f"--shard {config.shard} with --base-quantization {config.base_quantization}: 4-bit weights can't be "
             "sharded so far; use --shard none or --base-quantization none"
         )
+
+
+def refuse_differences(
+    world: World, config: RunConfig, data: Mapping[str, str], verifiers: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Raises UserError if a rank has other data, models, verifiers or software than the main rank.
+
+    Args:
+        data: what the run learns from -> its digest.
+        verifiers: verifier -> its version.
+    """
+    if world.size == 1:
+        return
+    versions = {**software(), **{f"verifier '{name}'": version for name, version in verifiers.items()}}
+    held = everyone(world, lambda: (data, model_digests(config), versions))
+    main_data, main_models, main_versions = held[0]
+    for rank, (theirs, models, others) in enumerate(held):
+        what = next((name for name in main_data if theirs[name] != main_data[name]), "")
+        if what or (what := changed_model(main_models, models).removeprefix("the ")):
+            raise UserError(f"ranks 0 and {rank} have different {what}: copy the same files to each machine")
+        for name in {**main_versions, **others}:
+            if others.get(name) != main_versions.get(name):
+                raise UserError(
+                    f"ranks 0 and {rank} have different versions of {name} ({main_versions.get(name)} and "
+                    f"{others.get(name)}): they would decide or compute differently; install the same on each machine"
+                )
 
 
 def longest_wait_s(config: WatchdogConfig) -> float:

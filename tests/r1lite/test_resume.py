@@ -1,5 +1,6 @@
 """A resumed run notices what was lost, changed or damaged since: it refuses, or makes it again, and always says so."""
 
+import dataclasses
 import gzip
 import json
 import re
@@ -14,6 +15,9 @@ from r1lite.cli import main
 from r1lite.grpo.loop import Loop
 from r1lite.run.files import digest
 from r1lite.run.run_dir import RunDir
+from r1lite.scoring.problems import fingerprint
+from r1lite.tasks import Problems
+from verifiers import Problem
 from verifiers.__main__ import main as verify
 from verifiers.rows import step_files
 
@@ -181,6 +185,10 @@ REFUSED = {
         lambda out: changed(out / "environment.json", '"tokenizer": "sha256:', '"tokenizer": "sha256:0'),
         r"the configuration or tokenizer of --model changed",
     ),
+    "other tests of the problems": (
+        lambda out: changed(out / "environment.json", r'"problems": "(\w+)\.\w+"', r'"problems": "\1.0"'),
+        r"the problems of .* are no longer those that .* began with",
+    ),
     "a newer schema": (
         lambda out: changed(out / "environment.json", '"schema": 2', '"schema": 99'),
         r"has schema 99, but r1lite .* only supports 2",
@@ -221,6 +229,10 @@ MADE_AGAIN = {
     "reward cut": (lambda out: cut(out / "reward.json"), "reward.json was damaged"),
     "environment gone": (lambda out: (out / "environment.json").unlink(), "environment.json was missing"),
     "environment empty": (lambda out: (out / "environment.json").write_text("{}"), "changes of them can't be noticed"),
+    "problems by their texts only": (
+        lambda out: changed(out / "environment.json", r'"problems": "(\w+)\.\w+"', r'"problems": "\1"'),
+        "continuing after step 2",
+    ),
     "half written parts": (
         lambda out: [(out / folder / ".some.part").mkdir() for folder in (".", "checkpoints", "rollouts")],
         "continuing after step 2",
@@ -253,6 +265,19 @@ def test_made_again_and_said(case, out, runs, capsys):
     assert found == expected
     assert not list(out.rglob(".*.part"))
     assert json.loads((out / "environment.json").read_text())["schema"] == 2
+
+
+@pytest.mark.parametrize(
+    "changed", [{"tests": {"outs": [2]}}, {"language": "fr"}, {"meta": {"numbers": [1, 3]}}, {"answer": "8"}]
+)
+def test_whatever_a_problem_holds_is_part_of_the_digest(changed):
+    problem = Problem("?", "7", {"outs": [1]}, "en", "a", {"numbers": [1, 2], ("odd",): {3}})
+    same = dataclasses.replace(problem, meta=dict(problem.meta))
+    assert digest_of(problem) == digest_of(same) != digest_of(dataclasses.replace(problem, **changed))
+
+
+def digest_of(problem):
+    return fingerprint(Problems([problem], [problem], "here"))
 
 
 def test_a_damaged_summary_is_made_again(out, runs):

@@ -18,7 +18,7 @@ from r1lite.config import DistillConfig, GRPOConfig, SFTConfig
 from r1lite.distributed.launcher import RankInfo, rank_info
 from r1lite.distributed.together import hands
 from r1lite.errors import UserError
-from r1lite.training.several import refuse
+from r1lite.training.several import refuse, refuse_differences
 from verifiers import rows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -385,3 +385,37 @@ def test_a_command_of_one_process_refuses_several(tmp_path):
 )
 def test_work_is_dealt_by_cost(costs, expected):
     assert hands(costs, 2) == expected
+
+
+class Apart(Two):
+    """The main rank of two, of which the other holds what `theirs` makes of it."""
+
+    def __init__(self, theirs):
+        self.theirs = theirs
+
+    def all_gather_object(self, value):
+        return [value, self.theirs(value)]
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "value", "message"),
+    [
+        (0, "problems", "c0ffee", "different problems: copy the same files to each machine"),
+        (1, "model", {"weights": "sha256:c0ffee", "tokenizer": None}, "different weights of --model: copy the same"),
+        (1, "teacher", {"weights": None, "tokenizer": "hub:1"}, "configuration or tokenizer of --teacher: copy"),
+        (2, "python", "3.10.0", r"different versions of python \(3\.\S+ and 3\.10\.0\): they would"),
+        (2, "verifier 'math'", "1", r"different versions of verifier 'math' \(15 and 1\): they would"),
+        (2, "verifier 'more'", "1", r"different versions of verifier 'more' \(None and 1\): they would"),
+    ],
+)
+def test_ranks_that_differ_are_refused(place, name, value, message):
+    def changed(held):
+        failure, ((data, models, versions),) = held
+        parts = [data, models, versions]
+        parts[place] = {**parts[place], name: value}
+        return failure, [tuple(parts)]
+
+    config = DistillConfig(model="nano", teacher="nano-countdown")
+    refuse_differences(Apart(lambda held: held), config, {"problems": "a"}, {"math": "15"})
+    with pytest.raises(UserError, match=f"ranks 0 and 1 have .*{message}"):
+        refuse_differences(Apart(changed), config, {"problems": "a"}, {"math": "15"})

@@ -1,6 +1,7 @@
 """A rank that fails, dies or stops ends the run by name; nothing is left running, and --resume goes on."""
 
 import json
+import re
 import signal
 import time
 from pathlib import Path
@@ -54,6 +55,13 @@ def test_an_exception_on_one_rank(rank, ended):
     printed, out = ended("raises", [rank])
     assert errors(printed) == [f"error: rank {rank}, in learning (step 2, 5 groups): ValueError: boom"]
     assert (out / "checkpoints" / "step-000001").exists()
+
+
+def test_ranks_with_other_software_are_refused(ended):
+    printed, out = ended("other_software", [1])
+    (error,) = errors(printed)
+    assert re.fullmatch(r"error: ranks 0 and 1 have different versions of torch \(\d\S+ and 1\.0\): .*", error)
+    assert not out.exists()
 
 
 @pytest.mark.slow
