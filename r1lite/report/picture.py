@@ -11,7 +11,7 @@ from typing import Any
 from r1lite.errors import UserError
 from r1lite.report import series
 from r1lite.report.read import Run, read_run
-from r1lite.run.files import replaced_file
+from r1lite.run.files import plausible, replaced_file
 from r1lite.run.metrics import BY_NAME, METRICS, Metric
 
 # The most useful panels; a run without one skips it.
@@ -133,14 +133,13 @@ def _evaluations(runs: Sequence[Run]) -> list[tuple[int, str, float, float, floa
     for number, run in enumerate(runs):
         color = _COLORS[number % len(_COLORS)] if len(runs) > 1 else _COLORS[1]
         for one in run.evaluations:
-            value, interval = one.get("pass_at_1"), one.get("pass_at_1_interval")
-            if (
-                isinstance(value, int | float)
-                and isinstance(interval, list)
-                and len(interval) == 2
-                and run.record.metrics
-            ):
-                found.append((max(one["step"], 1), color, value, interval[0], interval[1]))
+            interval = one.get("pass_at_1_interval")
+            if not isinstance(interval, list) or len(interval) != 2 or not run.record.metrics:
+                continue
+            numbers = plausible([one["step"], one.get("pass_at_1"), *interval])
+            if all(isinstance(number, int | float) for number in numbers):
+                step, value, low, high = numbers
+                found.append((max(step, 1), color, value, low, high))
     return found
 
 

@@ -168,6 +168,17 @@ def test_a_page_and_a_diagnosis_whatever_a_value_is(value, tmp_path):
     list(diagnose(run))
 
 
+@pytest.mark.parametrize("value", ODD)
+def test_curves_whatever_an_interval_or_the_step_of_an_evaluation_is(value, tmp_path):
+    run = made_run(tmp_path / "run", steps=2)
+    evaluations = [{"step": 1, "pass_at_1": 0.5, "pass_at_1_interval": ["@", 0.6]}]
+    if isinstance(step := json.loads(value), int):
+        evaluations.append({"step": step, "pass_at_1": 0.5, "pass_at_1_interval": [0.4, 0.6]})
+    lines = [json.dumps(line).replace('"@"', value) for line in evaluations]
+    (run / "evaluations.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    assert picture([read_run(run)]).endswith("</svg>\n")
+
+
 @pytest.mark.parametrize("model", ["[a, [b]]", "2026-11-28", ".nan", "{a: {b: .inf}}", "null"])
 def test_a_page_whatever_the_configuration_holds(model, tmp_path):
     run = made_run(tmp_path / "run", steps=2)
