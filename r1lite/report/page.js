@@ -24,9 +24,17 @@ function set(node, attributes) {
 const el = (tag, attributes, ...children) => put(set(document.createElement(tag), attributes), children);
 const svg = (tag, attributes, ...children) => put(set(document.createElementNS(NS, tag), attributes), children);
 
+// Values of a run's files may have any type: a part of the page that can't be shown leaves the others as they are.
+function tried(make, id = null) {
+  try { return make(); }
+  catch (error) { return el("section", {id}, el("p", {class: "warn"}, `This part can't be shown: the run's files hold unexpected values (${error.message}).`)); }
+}
+const textOf = (value) => typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
+const interval = (value) => Array.isArray(value) && value.length === 2 && value.every((end) => typeof end === "number") ? value : null;
+
 // Makes invisible parts of a text visible: control characters, direction marks, zero-width marks, lone surrogates.
-function visible(text) {
-  const parts = [];
+function visible(value) {
+  const text = textOf(value), parts = [];
   let at = 0;
   for (const match of text.matchAll(CONTROL)) {
     if (match.index > at) parts.push(text.slice(at, match.index));
@@ -37,7 +45,7 @@ function visible(text) {
   return parts;
 }
 const escaped = (char) => "\\u" + char.charCodeAt(0).toString(16).padStart(4, "0");
-const plain = (text) => String(text).replace(CONTROL, escaped);
+const plain = (value) => textOf(value).replace(CONTROL, escaped);
 
 // ---- data
 async function unpack(base64) {
@@ -64,9 +72,9 @@ async function load(info) {
 
 // ---- formatting of numbers
 let head = null;
-const share = (value, digits = 1) => value === null || value === undefined ? "-" : (100 * value).toFixed(digits) + " %";
+const share = (value, digits = 1) => typeof value !== "number" ? "-" : (100 * value).toFixed(digits) + " %";
 function short(value) {
-  if (value === null || value === undefined) return "-";
+  if (typeof value !== "number") return value === null || value === undefined ? "-" : plain(value);
   const size = Math.abs(value);
   if (size >= 1e6) return (value / 1e6).toPrecision(3) + " M";
   if (size >= 1000) return Math.round(value).toLocaleString("en");
@@ -91,7 +99,7 @@ const redraw = {};  // section -> function
 function overview() {
   const parts = [];
   for (const [number, run] of head.runs.entries()) parts.push(summaryOf(run, number));
-  return el("section", {id: "overview"}, head.pipeline ? pipelineOf() : null, parts);
+  return el("section", {id: "overview"}, head.pipeline ? tried(pipelineOf) : null, parts);
 }
 function summaryOf(run, number) {
   const last = run.curves.steps.at(-1);
@@ -101,10 +109,10 @@ function summaryOf(run, number) {
       el("span", {class: "state " + run.status}, run.status === "running" ? `running, step ${last ?? 0}` : run.status),
       el("span", {class: "soft"}, `r1lite ${plain(run.stage)}`)),
     run.command ? el("p", {class: "mono soft", style: {margin: ".1rem 0 .9rem", "overflow-wrap": "anywhere"}}, plain(run.command)) : el("p"),
-    run.extra.kind === "set" ? null : run.extra.kind === "eval" ? measures(run) : el("div", {class: "grid two"}, measures(run), findings(run)),
-    examples(run), extras(run, number),
+    run.extra.kind === "set" ? null : run.extra.kind === "eval" ? tried(() => measures(run)) : el("div", {class: "grid two"}, tried(() => measures(run)), tried(() => findings(run))),
+    tried(() => examples(run)), tried(() => extras(run, number)),
     el("details", {style: {"margin-top": "1rem"}}, el("summary", {}, "Settings and facts"),
-      el("div", {class: "grid two"}, facts(run.facts), facts(Object.entries(run.config).map(([key, value]) => [key, typeof value === "object" ? JSON.stringify(value) : String(value)])))),
+      el("div", {class: "grid two"}, facts(run.facts), facts(Object.entries(run.config)))),
   ];
   return el(many ? "details" : "div", many ? {open: !head.pipeline && number < 3, style: {"margin-bottom": "1rem"}} : {},
     many ? el("summary", {}, plain(run.name), " ", el("span", {class: "small"}, headline(run))) : null, body);
@@ -114,7 +122,7 @@ function headline(run) {
   if (first && last && "pass_at_1" in last) return `greedy ${share(first.pass_at_1)} → ${share(last.pass_at_1)}`;
   return run.status;
 }
-const facts = (pairs) => el("dl", {class: "facts small"}, pairs.map(([key, value]) => [el("dt", {}, plain(key)), el("dd", {}, visible(String(value)))]));
+const facts = (pairs) => el("dl", {class: "facts small"}, pairs.map(([key, value]) => [el("dt", {}, plain(key)), el("dd", {}, visible(value))]));
 
 const MEASURES = [["pass_at_1", "right, greedy"], ["sampled_accuracy", "right, T=1"], ["pass_at_k", "pass@k, T=1"], ["maj_at_k", "maj@k, T=1"],
   ["sampled_format_rate", "format, T=1"], ["format_rate", "format, greedy"], ["accuracy", "pairs in the right order"]];
@@ -138,6 +146,7 @@ function measures(run) {
 function dumbbell(label, a, aRange, b, bRange) {
   const x = (value) => 2 + 96 * Math.min(1, Math.max(0, value));
   const known = typeof a === "number";
+  [aRange, bRange] = [interval(aRange), interval(bRange)];
   const marks = [svg("line", {x1: "2%", x2: "98%", y1: 12, y2: 12, class: "axis"})];
   const one = (value, range, paint, y) => {
     if (range) marks.push(svg("line", {x1: x(range[0]) + "%", x2: x(range[1]) + "%", y1: y, y2: y, stroke: paint, "stroke-width": 5, "stroke-linecap": "round", opacity: .35}));
@@ -179,9 +188,9 @@ function examples(run) {
   pairs = pairs.filter((pair) => pair.after);
   if (!pairs.length) return null;
   const column = (name, one) => one ? el("div", {class: "answer " + (one.correct ? "yes" : "no"), style: {"max-width": "none"}},
-    el("header", {}, el("b", {}, name), el("span", {class: one.correct ? "good" : "bad"}, one.correct ? "right" : "wrong")), el("p", {class: "text"}, visible(String(one.text || "").slice(0, 20000)))) : null;
+    el("header", {}, el("b", {}, name), el("span", {class: one.correct ? "good" : "bad"}, one.correct ? "right" : "wrong")), el("p", {class: "text"}, visible(textOf(one.text || "").slice(0, 20000)))) : null;
   return el("div", {class: "card grid", style: {"margin-top": ".9rem"}}, el("h3", {}, "Before and after, greedy"),
-    pairs.map((pair) => el("div", {}, el("p", {class: "question", style: {margin: "0 0 .5rem"}}, visible(String(pair.question || ""))), el("div", {class: "grid two"}, column("before", pair.before), column("after", pair.after)))));
+    pairs.map((pair) => el("div", {}, el("p", {class: "question", style: {margin: "0 0 .5rem"}}, visible(pair.question || "")), el("div", {class: "grid two"}, column("before", pair.before), column("after", pair.after)))));
 }
 
 // ---- parts that are specific to a kind of stage
@@ -226,7 +235,7 @@ function funnel(run) {
           el("span", {class: "num"}, short(step.left), " of ", short(step.entered), lost ? el("span", {class: "bad"}, `  −${short(lost)}`) : "")),
         el("div", {class: "track"}, el("i", {style: {width: 100 * step.left / most + "%"}}), el("i", {class: "lost", style: {width: 100 * lost / most + "%"}})),
         reasons.length ? el("details", {class: "small"}, el("summary", {}, reasons.slice(0, 5).map(([reason, count]) => `${plain(reason)} ${short(count)}`).join(", ")),
-          (step.examples || []).map((one) => el("div", {class: "answer no", style: {"margin-bottom": ".5rem", "max-width": "none"}}, el("header", {}, el("b", {}, plain(one.reason)), el("span", {class: "soft"}, visible(String(one.detail || ""))), el("span", {class: "soft"}, plain(one.problem_id || ""))), el("p", {class: "text"}, visible(String(one.completion || "")))))) : null);
+          (step.examples || []).map((one) => el("div", {class: "answer no", style: {"margin-bottom": ".5rem", "max-width": "none"}}, el("header", {}, el("b", {}, plain(one.reason)), el("span", {class: "soft"}, visible(one.detail || "")), el("span", {class: "soft"}, plain(one.problem_id || ""))), el("p", {class: "text"}, visible(one.completion || ""))))) : null);
     })));
 }
 function calibration(run) {
@@ -267,7 +276,7 @@ function pipelineOf() {
   return [el("h1", {}, plain(head.title)), el("p", {class: "soft"}, `${nodes.filter((node) => node.state === "finished").length} of ${nodes.length} stages are finished. Click a stage to see its run.`),
     el("div", {class: "card scroll", style: {"margin-bottom": "1rem"}}, svg("svg", {viewBox: `-4 -4 ${width + 8} ${height + 8}`, style: {width: width + 8 + "px", "max-width": "none"}}, edges, boxes)),
     compared && compared.rows ? el("div", {class: "card scroll", style: {"margin-bottom": "1rem"}}, el("h3", {}, "The models"), comparison(Object.entries(compared.rows)),
-      Object.entries(compared.observations || {}).map(([label, one]) => el("p", {class: "small", style: {margin: ".6rem 0 0"}}, el("b", {class: one.seen ? "good" : "warn"}, one.seen ? "✓ " : "✗ "), el("b", {}, plain(label)), ": ", plain(String(one.text || "").replaceAll("**", ""))))) : null];
+      Object.entries(compared.observations || {}).map(([label, one]) => el("p", {class: "small", style: {margin: ".6rem 0 0"}}, el("b", {class: one.seen ? "good" : "warn"}, one.seen ? "✓ " : "✗ "), el("b", {}, plain(label)), ": ", plain(textOf(one.text || "").replaceAll("**", ""))))) : null];
 }
 function comparison(rows) {
   const keys = [["accuracy", "right, T=1"], ["greedy", "greedy"], ["pass_at_k", "pass@k"], ["format", "format, T=1"], ["language", "language, T=1"]].filter(([key]) => rows.some(([, row]) => Array.isArray(row[key]) && row[key][0] !== null));
@@ -431,7 +440,7 @@ function trimmed(values) {
 function evaluated_on(plot) {
   if (plot.title !== "Accuracy") return [];
   return head.runs.flatMap((run, number) => state.hidden.has(number) ? [] : run.evaluations.flatMap((one) => {
-    if (typeof one.pass_at_1 !== "number" || !one.pass_at_1_interval || !run.curves.steps.length) return [];
+    if (typeof one.pass_at_1 !== "number" || !interval(one.pass_at_1_interval) || !run.curves.steps.length) return [];
     const x = one.step ? run.curves[state.x][nearest(run.curves.steps, one.step)] : run.curves[state.x][0];
     return [{x, y: one.pass_at_1, low: one.pass_at_1_interval[0], high: one.pass_at_1_interval[1], paint: head.runs.length > 1 ? color(number) : "var(--s1)"}];
   }));
@@ -608,7 +617,7 @@ async function showGroups() {
   if (missing > 0) parts.push(`${missing} of ${run.steps_with_rollouts} steps are left out to save space (--max-mb, --everything)`);
   said.replaceChildren(parts.join("; ") + ". ", state.problem !== null ? el("button", {class: "plain", onclick: () => { state.problem = null; showGroups(); }}, "back to the steps") : "", " ", el("span", {}, "Keys: j k groups, [ ] steps, / search, c colour, t theme"));
   const shown = found.slice(0, state.pages * PAGE);
-  list.replaceChildren(...shown.map((one, place) => groupOf(run, one, place)), ...(found.length > shown.length ? [el("button", {onclick: () => { state.pages++; showGroups(); }}, `show ${Math.min(PAGE, found.length - shown.length)} more of ${found.length - shown.length}`)] : []));
+  list.replaceChildren(...shown.map((one, place) => tried(() => groupOf(run, one, place))), ...(found.length > shown.length ? [el("button", {onclick: () => { state.pages++; showGroups(); }}, `show ${Math.min(PAGE, found.length - shown.length)} more of ${found.length - shown.length}`)] : []));
   if (!found.length) list.replaceChildren(el("div", {class: "empty"}, "No completion matches the filters."));
   current = -1;
 }
@@ -712,15 +721,15 @@ function theme(next) {
   document.documentElement.dataset.theme = next || (dark ? "light" : "dark");
 }
 function build() {
-  const sections = {overview, curves, forecasts, reasons, rollouts};
+  const sections = {overview, curves, forecast: forecasts, reasons, rollouts};
   const main = el("main");
-  redraw.curves = () => { plots = []; $("curves").replaceWith(curves()); redraw.reasons(); };
+  redraw.curves = () => { plots = []; $("curves").replaceWith(tried(curves, "curves")); redraw.reasons(); };
   redraw.plots = () => plots.forEach(draw);
-  redraw.reasons = () => $("reasons").replaceWith(reasons());
-  redraw.forecast = () => $("forecast").replaceWith(forecasts());
-  redraw.overview = () => $("overview").replaceWith(overview());
+  redraw.reasons = () => $("reasons").replaceWith(tried(reasons, "reasons"));
+  redraw.forecast = () => $("forecast").replaceWith(tried(forecasts, "forecast"));
+  redraw.overview = () => $("overview").replaceWith(tried(overview, "overview"));
   redraw.rollouts = () => { if ($("controls")) { controls(); showGroups(); } };
-  for (const make of Object.values(sections)) main.append(make());
+  for (const [id, make] of Object.entries(sections)) main.append(tried(make, id));
   const links = [["overview", "Overview"], ["curves", "Curves"], ["forecast", "Forecast"], ["reasons", "Reasons"], ["rollouts", "Completions"]].filter(([id]) => { const it = main.querySelector("#" + id); return it && !it.hidden; });
   $("app").replaceChildren(el("div", {class: "bar"}, el("div", {}, el("strong", {title: plain(head.title)}, plain(head.title)), el("nav", {}, links.map(([id, label]) => el("a", {href: "#" + id}, label))),
     el("span", {class: "small soft", id: "made"}, head.live ? "live" : plain(head.made)), el("button", {onclick: () => theme(), title: "light or dark ( t )", "aria-label": "light or dark"}, "◐"))), main,

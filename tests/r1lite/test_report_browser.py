@@ -110,6 +110,21 @@ def test_a_run_is_looked_through(tmp_path, opened):
     assert [url for url in page.asked if not url.startswith("file:")] == []
 
 
+def test_odd_values_spoil_no_other_part_of_the_page(tmp_path, opened):
+    run = made_run(tmp_path / "run", steps=3)
+    for name in ("eval_before", "eval_after"):
+        path = run / f"{name}.json"
+        odd = {"problems": {"toString": 1}, "pass_at_1_interval": ["x", 0.5], "mean_tokens": [[{"valueOf": 3}]]}
+        path.write_text(json.dumps({**json.loads(path.read_text()), **odd, "examples": {"completions": 3}}))
+    page = opened(f"file://{write_report([run], tmp_path / 'report.html')}")
+    assert page.locator("#curves .panel").count() >= 8
+    assert "step 3" in shown(page).first.inner_text()
+    overview = page.locator("#overview").inner_text()
+    assert '{"toString":1} problems' in overview
+    assert "This part can't be shown: the run's files hold unexpected values" in overview
+    assert page.said == []
+
+
 def test_the_keyboard(tmp_path, opened):
     run = made_run(tmp_path / "run", steps=3)
     page = opened(f"file://{write_report([run], tmp_path / 'report.html')}", color_scheme="light")
