@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.server
 import os
@@ -71,6 +72,12 @@ def serve(run_paths: Sequence[Path], port: int, options: Options) -> None:
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     source: Pages
+    timeout = 60.0  # s, for a connection on which nothing happens
+
+    def handle(self) -> None:
+        """Answers the requests of a connection, unless the browser closes it first."""
+        with contextlib.suppress(ConnectionError):
+            super().handle()
 
     def do_GET(self) -> None:
         """Serves `/`, `/head` and `/chunk/NAME`."""
@@ -79,8 +86,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if host not in ("127.0.0.1", "localhost"):
             self._reply(403, b"ask for 127.0.0.1", "text/plain")
             return
-        report = self.source.now()
-        path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path)
+        try:
+            path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path)
+        except ValueError:  # no address
+            path = ""
+        try:
+            report = self.source.now()
+        except (UserError, OSError) as error:  # its folder was moved, or a file of it is damaged
+            self._reply(503, str(error).encode("utf-8", "backslashreplace"), "text/plain; charset=utf-8")
+            return
         if path == "/":
             self._reply(200, report.html().encode(), "text/html; charset=utf-8")
         elif path == "/head":

@@ -761,7 +761,7 @@ async function watch() {
         redraw.overview(); redraw.forecast(); redraw.curves();
         if (follows) { resetSteps(); redraw.rollouts(); } else if ($("controls")) controls();
       }
-      $("made").textContent = "live";
+      $("made").textContent = reply.ok || reply.status === 304 ? "live" : plain(await reply.text());
     } catch { $("made").textContent = "the server is unreachable"; }
   }
 }

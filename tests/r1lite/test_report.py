@@ -4,6 +4,7 @@ import base64
 import contextlib
 import fcntl
 import gzip
+import http.client
 import json
 import os
 import re
@@ -340,6 +341,39 @@ def test_the_live_page(tmp_path):
     finally:
         server.shutdown()
         server.server_close()
+
+
+def test_the_live_page_of_a_run_that_can_not_be_read_meanwhile(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr("r1lite.report.live._FRESH_S", 0.0)
+    run, moved = made_run(tmp_path / "run", finished=False), tmp_path / "moved"
+    server = make_server([run], 0, Options())
+    Thread(target=server.serve_forever, daemon=True).start()
+    address = f"127.0.0.1:{server.server_address[1]}"
+
+    def asked(target):
+        connection = http.client.HTTPConnection(address)
+        connection.putrequest("GET", target, skip_host=True)
+        connection.putheader("Host", address)
+        connection.endheaders()
+        reply = connection.getresponse()
+        return reply.status, reply.read().decode()
+
+    try:
+        run.rename(moved)
+        code, text = asked("/head")
+        assert code == 503
+        assert str(run) in text
+        moved.rename(run)
+        assert asked("/head")[0] == 200
+        (run / "config.yaml").write_text("model: [nano")
+        assert asked("/")[0] == 503
+        (run / "config.yaml").write_text("model: nano")
+        assert asked("/")[0] == 200
+        assert asked("http://[/")[0] == 404
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert capfd.readouterr().err == ""
 
 
 def test_a_report_needs_no_torch(tmp_path):
