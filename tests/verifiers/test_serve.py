@@ -1,5 +1,6 @@
 """The server: routes, limits, token, back-pressure, shutdown."""
 
+import asyncio
 import collections
 import concurrent.futures
 import contextlib
@@ -14,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -601,6 +603,26 @@ def test_a_repeated_key_among_many_is_found_in_linear_time():
     found = read_json(b'{"config": {%s, "k199999": 2}, "rows": []}' % keys)
     assert time.process_time() - before < 10  # it took minutes
     assert flaw_of(found).startswith("the key 'k199999' occurs twice")
+
+
+def test_a_large_body_is_read_while_others_are_answered(monkeypatch):
+    from verifiers.server.app import _read
+
+    class Asked:
+        def __init__(self):
+            self.headers = {"content-type": "application/json"}
+
+        async def body(self):
+            return b" " * 1_000_000
+
+    others = threading.Event()
+    monkeypatch.setattr("verifiers.server.requests.read_json", lambda body: others.wait(60))
+
+    async def reads():
+        asyncio.get_running_loop().call_later(0.01, others.set)
+        return await _read(Asked(), lambda value: value)
+
+    assert asyncio.run(reads())
 
 
 def test_a_limit_that_no_float_holds_is_an_error_of_its_row():

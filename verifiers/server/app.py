@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 import statistics
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -26,6 +26,7 @@ from verifiers.server.requests import BadRequest, Item
 
 T = TypeVar("T")
 
+_SMALL = 1 << 18  # bytes of a body that is read at once
 _ABOUT = "Rewards for completions. verifiers/README.md, section 'Over HTTP', has examples, limits and errors."
 
 
@@ -86,31 +87,14 @@ class Server:
 
     async def verify(self, request: Request) -> Response:
         """Scores a batch; `verdicts` are in the order of the rows and carry their ids, so a retry is safe."""
-        asked = requests.verify_request(await _body(request))
-        self._count(asked.rows)
-        reward = self._chosen(asked)
-        limits = requests.lowered(self._code_limits(reward), asked.config)
-        items: list[Item | BadRequest] = []
-        for index, row in enumerate(asked.rows):
-            try:
-                items.append(requests.row_item(index, row, reads_gold=reward.reads_gold, limits=limits))
-            except BadRequest as error:
-                items.append(error)
-        _refuse_if_all_bad(items)
+        reward, ids, items = await _read(request, self._rows)
         scores = await self._score(reward, items)
-        ids = map(requests.id_of, asked.rows)
         verdicts = [{"id": name, **as_json(score)} for name, score in zip(ids, scores, strict=True)]
         return Reply({"reward": reward.formula, "versions": reward.versions, "verdicts": verdicts})
 
     async def get_reward(self, request: Request) -> Response:
         """OpenRLHF's remote reward: queries are prompt + response, labels the golds."""
-        asked = requests.reward_request(await _body(request))
-        self._count(asked.query)
-        items = requests.reward_items(asked, reads_gold=self.default.reads_gold)
-        if self.settings.unscored is None:
-            for item in items:
-                if isinstance(item, BadRequest):
-                    raise item
+        items = await _read(request, self._queries)
         scores = await self._score(self.default, items)
         rewards = self._rewards(scores, "/get_reward")
         low, high = self.default.range
@@ -122,17 +106,45 @@ class Server:
 
     async def slime(self, request: Request) -> Response:
         """slime's remote reward of one sample: `reward`, each verifier's score, `unscored`."""
-        sample = requests.slime_request(await _body(request))
-        item: Item | BadRequest
+        scores = await self._score(self.default, [await _read(request, self._sample)])
+        (reward,) = self._rewards(scores, "/slime")
+        return Reply({**of_all(self.default, scores[0]), "reward": reward})
+
+    def _rows(self, body: Any) -> tuple[Reward, list[str | int | None], list[Item | BadRequest]]:
+        """Returns the reward, the ids and the items of a body of /v1/verify. Raises BadRequest, Refused."""
+        asked = requests.verify_request(body)
+        self._count(asked.rows)
+        reward = self._chosen(asked)
+        limits = requests.lowered(self._code_limits(reward), asked.config)
+        items: list[Item | BadRequest] = []
+        for index, row in enumerate(asked.rows):
+            try:
+                items.append(requests.row_item(index, row, reads_gold=reward.reads_gold, limits=limits))
+            except BadRequest as error:
+                items.append(error)
+        _refuse_if_all_bad(items)
+        return reward, list(map(requests.id_of, asked.rows)), items
+
+    def _queries(self, body: Any) -> list[Item | BadRequest]:
+        """Returns the items of a body of /get_reward. Raises BadRequest, Refused."""
+        asked = requests.reward_request(body)
+        self._count(asked.query)
+        items = requests.reward_items(asked, reads_gold=self.default.reads_gold)
+        if self.settings.unscored is None:
+            for item in items:
+                if isinstance(item, BadRequest):
+                    raise item
+        return items
+
+    def _sample(self, body: Any) -> Item | BadRequest:
+        """Returns the item of a body of /slime. Raises BadRequest."""
+        sample = requests.slime_request(body)
         try:
-            item = requests.slime_item(sample, reads_gold=self.default.reads_gold)
+            return requests.slime_item(sample, reads_gold=self.default.reads_gold)
         except BadRequest as error:
             if self.settings.unscored is None:
                 raise
-            item = error
-        scores = await self._score(self.default, [item])
-        (reward,) = self._rewards(scores, "/slime")
-        return Reply({**of_all(self.default, scores[0]), "reward": reward})
+            return error
 
     def _rewards(self, scores: Sequence[Score], route: str) -> list[float]:
         """Returns the rewards, for clients that can't omit a row. Raises HTTPException unless `unscored` is set."""
@@ -230,12 +242,19 @@ def _body_of(asked: type[BaseModel], **items: type[BaseModel]) -> dict[str, Any]
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
-async def _body(request: Request) -> Any:
-    """Parses the body as JSON. Other content types are refused: with them any web page could send requests unasked."""
+async def _read(request: Request, make: Callable[[Any], T]) -> T:
+    """Parses the body as JSON, and returns what `make` makes of it.
+
+    Other content types are refused: with them any web page could send requests unasked.
+    """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refused(415, f"Content-Type must be application/json, got {kind[:80]!r}")
-    return requests.read_json(await request.body())
+    body = await request.body()
+    if len(body) <= _SMALL:
+        return make(requests.read_json(body))
+    # 64 MiB can hold 20 million values. Checking them takes most of a minute, in which the server must answer others.
+    return await asyncio.to_thread(lambda: make(requests.read_json(body)))
 
 
 async def _bad_request(_: Request, error: Exception) -> Response:
