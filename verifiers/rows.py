@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import gzip
 import json
@@ -29,6 +30,7 @@ NAMES: dict[str, tuple[str, ...]] = {
 _STEP = re.compile(r"step-(\d+)\.jsonl(?:\.gz)?")
 _PARQUET_ROWS = 256
 _MAX_LINE = 1 << 28
+_SHOWN = 80
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # its byte order marks
 _OTHER_FORMATS = (".csv", ".tsv", ".xls", ".xlsx", ".ods", ".arrow", ".feather", ".zip", ".zst", ".xz", ".bz2")
 
@@ -52,7 +54,7 @@ class Columns:
 def rows(path: Path) -> Iterator[tuple[int, Any]]:
     """Yields (line or row number from 1, row), in constant memory except for .json, which must contain a list.
 
-    A line that is not JSON is yielded as a RowError.
+    A line that is not JSON, repeats a key in an object or is too long is yielded as a RowError.
 
     Raises: OSError; ValueError, naming the file and the line, if the file is not of the format of its suffix.
     """
@@ -75,7 +77,11 @@ def rows(path: Path) -> Iterator[tuple[int, Any]]:
                 number += 1
                 if number == 1 and line.startswith(_UTF_16):
                     raise ValueError(f"{path}:1: UTF-16 text; rows are read as UTF-8")
-                if line.strip():
+                if len(line) == _MAX_LINE and not line.endswith(b"\n"):  # its rest is no row of its own
+                    while (rest := file.readline(_MAX_LINE)) and not rest.endswith(b"\n"):
+                        pass
+                    yield number, RowError(f"the line is longer than {_MAX_LINE >> 20:,} MiB")
+                elif line.strip():
                     yield number, parsed(line)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise ValueError(
@@ -97,7 +103,7 @@ def step_files(run: Path) -> list[tuple[int, Path]]:
 def parsed(line: bytes) -> Any:
     """Returns the value of a JSON line, or a RowError that says why it can't be parsed."""
     try:
-        return json.loads(line.rstrip(b"\r\n").decode("utf-8-sig"))
+        return json.loads(line.rstrip(b"\r\n").decode("utf-8-sig"), object_pairs_hook=_object)
     except UnicodeDecodeError as error:
         return RowError(f"not UTF-8 text (byte {error.start} of the line)")
     except json.JSONDecodeError as error:
@@ -106,9 +112,17 @@ def parsed(line: bytes) -> Any:
         return RowError(f"not JSON: {error}")
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):  # readers differ in which value they take
+        twice = next(key for key, count in collections.Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {twice[:_SHOWN]!r} occurs twice in one object")
+    return found
+
+
 def _json_list(path: Path) -> list[Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
+        found = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_object)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8 text (byte {error.start})") from error
     except json.JSONDecodeError as error:

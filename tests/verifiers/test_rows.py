@@ -121,6 +121,31 @@ def test_lines_that_are_no_rows(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("ending", ["\n", ""])
+def test_the_rest_of_a_long_line_is_no_row(ending, tmp_path, monkeypatch):
+    monkeypatch.setattr("verifiers.rows._MAX_LINE", 32)
+    path = tmp_path / "rows.jsonl"
+    fits = json.dumps({"a": "x" * 22})
+    assert len(fits) == 31
+    path.write_text(fits + "\n" + "[" * 64 + '{"completion": "4"}\n' + "[" * 32 + "\n" + fits + ending)
+    found = [(number, str(row)) for number, row in rows(path)]
+    assert found == [
+        (1, str(json.loads(fits))),
+        *((n, "the line is longer than 0 MiB") for n in (2, 3)),
+        (4, found[0][1]),
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".json"])
+def test_a_key_that_occurs_twice(suffix, tmp_path):
+    path = tmp_path / f"rows{suffix}"
+    row = '{"completion": "4", "meta": {"a": 1, "b": 2, "a": 3}}'
+    path.write_text(row if suffix == ".jsonl" else f"[{row}]")
+    with pytest.raises(ValueError, match="the key 'a' occurs twice in one object"):  # noqa: PT012
+        ((_, found),) = rows(path)
+        raise found
+
+
 def test_an_open_text_is_located(tmp_path):
     (tmp_path / "some.jsonl").write_text('{"a": "b\n')
     assert [str(row) for _, row in rows(tmp_path / "some.jsonl")] == [
