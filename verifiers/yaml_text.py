@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import yaml
 
+_LONGEST = 1 << 21  # characters or bytes; a larger document takes minutes
 _LONGEST_INT = 100
+_AMBIGUOUS_INT = re.compile(r"[-+]?(0[0-9_]+|.*:.*)")  # YAML 1.1 reads 010 as 8 and 1:30 as 90, YAML 1.2 doesn't
 _MOST_VALUES = 100_000
 
 
@@ -44,9 +47,14 @@ class _Loader(yaml.SafeLoader):
             raise yaml.YAMLError(f"a value is not of type {kind} (line {node.start_mark.line + 1})") from error
 
     def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
-        """Limits length: Python parses hexadecimal integers of any length, and then can't print them."""
+        """Limits length, as Python can't print long hexadecimal integers, and refuses octal and sexagesimal ones."""
         if len(str(node.value)) > _LONGEST_INT:
             raise yaml.YAMLError(f"an integer of {len(str(node.value))} characters (line {node.start_mark.line + 1})")
+        if _AMBIGUOUS_INT.fullmatch(str(node.value)):
+            where = f"line {node.start_mark.line + 1}"
+            raise yaml.YAMLError(
+                f"{node.value} is another number in YAML 1.1 than in 1.2 ({where}): write it in decimal"
+            )
         return int(super().construct_yaml_int(node))
 
 
@@ -58,6 +66,8 @@ def read_yaml(text: str | bytes) -> Any:
 
     Raises: ValueError.
     """
+    if len(text) > _LONGEST:
+        raise ValueError(f"it is longer than {_LONGEST >> 20} MiB")
     try:
         found = yaml.load(text, Loader=_Loader)
         size = _count(found, {})

@@ -47,6 +47,9 @@ BOMB = "a: &a [1,1,1,1,1,1,1,1,1]\n" + "".join(
         (f"lr:\n  - {BOMB.replace(chr(10), chr(10) + '    ')}", "more than 100,000 values"),
         ("lr: &x [*x]\n", "more than 100,000 values"),
         (f"steps: 0x{'f' * 5000}\n", "an integer of 5002 characters"),
+        ("steps: 010\n", r"010 is another number in YAML 1\.1 than in 1\.2 \(line 1\): write it in decimal"),
+        ("lr: 1.0\nsteps: 1:30\n", r"1:30 is another number in YAML 1\.1 than in 1\.2 \(line 2\)"),
+        (f"verifiers:\n{'  a: 1' * 400_000}", "it is longer than 2 MiB"),
         ("base: 5\n", "base must be the path of a recipe"),
     ],
 )
