@@ -173,7 +173,13 @@ class SGLangServer(Server):
                 f"{self.model}) another one, or can't it read {folder}? --engine-weights-dir names a folder that "
                 "trainer and servers share"
             ) from error
-        if not self._is_label(self._held(), label):
+        held = self._held()
+        if held == begun:  # it was not restarted
+            raise EngineError(
+                f"{self.url} says that it loaded weights, but still holds '{held}': SGLang {self.version} does not "
+                f"answer as the sources of {SOURCES} do"
+            )
+        if not self._is_label(held, label):
             raise Unreachable(f"{self.url} was restarted while it loaded weights")
         self._label = label
 

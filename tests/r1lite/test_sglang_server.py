@@ -264,6 +264,14 @@ def test_weights_that_it_can_not_read_are_an_error(servers, fleet, monkeypatch):
         engine.load_weights(weights(1), version=1)
 
 
+def test_weights_that_it_says_it_loaded_and_did_not_are_an_error(servers, fleet):
+    server = servers()
+    engine = fleet(server)
+    server.on_update_weights_from_disk = lambda body: (200, {"success": True})
+    with pytest.raises(EngineError, match=r"says that it loaded weights, but still holds 'r1lite-.*-begun-1'"):
+        engine.load_weights(weights(1), version=1)
+
+
 def test_the_engine_is_named_in_a_configuration(servers):
     model, tokenizer = load_nano()
     server = servers(context=1026, vocabulary=model.config.vocab_size)
