@@ -103,7 +103,7 @@ def step_files(run: Path) -> list[tuple[int, Path]]:
 def parsed(line: bytes) -> Any:
     """Returns the value of a JSON line, or a RowError that says why it can't be parsed."""
     try:
-        return json.loads(line.rstrip(b"\r\n").decode("utf-8-sig"), object_pairs_hook=_object)
+        return json.loads(line.rstrip(b"\r\n").decode("utf-8-sig"), object_pairs_hook=unrepeated)
     except UnicodeDecodeError as error:
         return RowError(f"not UTF-8 text (byte {error.start} of the line)")
     except json.JSONDecodeError as error:
@@ -112,7 +112,8 @@ def parsed(line: bytes) -> Any:
         return RowError(f"not JSON: {error}")
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns an object of JSON, as its `object_pairs_hook`. Raises ValueError for a key that occurs twice."""
     found = dict(pairs)
     if len(found) != len(pairs):  # readers differ in which value they take
         twice = next(key for key, count in collections.Counter(key for key, _ in pairs).items() if count > 1)
@@ -122,7 +123,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _json_list(path: Path) -> list[Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_object)
+        found = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=unrepeated)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8 text (byte {error.start})") from error
     except json.JSONDecodeError as error:

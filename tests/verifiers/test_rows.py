@@ -163,6 +163,25 @@ def test_a_row_that_can_not_be_scored_keeps_its_id(tmp_path):
     assert [json.loads(line)["id"] for line in out.read_text().splitlines()] == ["e", ""]
 
 
+def test_score_never_proposes_to_remove_a_file_that_it_did_not_write(tmp_path, capsys):
+    path, link = tmp_path / "some.jsonl", tmp_path / "link.jsonl"
+    path.write_bytes(lines(made(3)))
+    link.symlink_to(path)
+    for out in (path, link):
+        assert verifiers_main(["score", str(path), "--reward", "math", "--out", str(out)]) == 2
+        said = capsys.readouterr().err
+        assert f"--out {out} exists, and holds no results of `score`" in said
+        assert "remove" not in said
+    assert path.read_bytes() == lines(made(3))
+
+
+def test_options_that_occur_twice_are_refused(capsys):
+    twice = '{"math": {"strict": true, "strict": false}}'
+    for command in (["score", "x.jsonl", "--reward", "math"], ["audit", "math"]):
+        assert verifiers_main([*command, "--options", twice]) == 2
+        assert "the key 'strict' occurs twice in one object" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "expected"), [("", True), ("a\x00é😀", True), ("\ud83d\ude00", False), ("a\udc80", False)]
 )

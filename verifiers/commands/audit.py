@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     """Exit code 0: no finding of high severity; 1: there are some; 2: the audit could not be run."""
     import_from_here()
     try:
-        given = json.loads(options.options)
+        given = json.loads(options.options, object_pairs_hook=rows.unrepeated)
     except json.JSONDecodeError as error:
         raise ValueError(f"--options is not JSON: {error}") from error
     problems = []

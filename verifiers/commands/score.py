@@ -221,7 +221,9 @@ def _check_about(out: Path, fingerprint: dict[str, Any], begun: bool) -> None:
         out.parent.mkdir(parents=True, exist_ok=True)
         about.write_text(json.dumps(fingerprint, indent=2) + "\n", encoding="utf-8")
         return
-    before = json.loads(about.read_text(encoding="utf-8")) if about.exists() else {}
+    if not about.exists():
+        raise ValueError(f"--out {out} exists, and holds no results of `score` (no {about.name}); choose another --out")
+    before = json.loads(about.read_text(encoding="utf-8"))
     changed = [key for key in fingerprint if before.get(key) != fingerprint[key]]
     if changed:
         raise ValueError(

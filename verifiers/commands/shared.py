@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from verifiers import rows
 from verifiers.reward import Reward
 from verifiers.terminal import one_line, raw
 
@@ -106,7 +107,7 @@ def read_options(text: str) -> dict[str, dict[str, Any]]:
             found = found.get("verifiers", found) if isinstance(found, dict) else found
             return _checked(found)
     try:
-        return _checked(json.loads(text))
+        return _checked(json.loads(text, object_pairs_hook=rows.unrepeated))
     except json.JSONDecodeError as error:
         raise ValueError(f"--options is not JSON: {error}") from error
 
