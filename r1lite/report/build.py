@@ -21,7 +21,7 @@ from r1lite.report import series, stages
 from r1lite.report.forecast import alike, forecast
 from r1lite.report.read import Run, command_of, is_pipeline, read_run
 from r1lite.report.rollouts import Chunk, packed
-from r1lite.run.files import replaced_file
+from r1lite.run.files import check_links, replaced_file
 
 FILE = "report.html"  # in a run directory
 _RESOURCES = ("page.css", "page.js")
@@ -92,6 +92,7 @@ class Report:
         self.beside = f"{Path(file_name(len(run_paths))).stem}_files"  # folder of everything
         self.pipeline: dict[str, Any] | None = None
         if len(run_paths) == 1 and is_pipeline(run_paths[0]):
+            check_links(run_paths[0])
             self.pipeline, runs = stages.pipeline(run_paths[0])
             title = f"{run_paths[0].resolve().name}: pipeline"
         else:

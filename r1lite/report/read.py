@@ -12,7 +12,7 @@ from typing import Any
 from r1lite.doctor import Record, diagnose
 from r1lite.doctor import read as read_record
 from r1lite.run.environment import read_environment
-from r1lite.run.files import is_locked, json_or_empty
+from r1lite.run.files import check_links, is_locked, json_or_empty
 from r1lite.run.records import read_records
 
 _OWN = ("seed", "out", "threads", "quiet", "verbose")  # settings that don't affect results
@@ -50,7 +50,9 @@ def is_pipeline(path: Path) -> bool:
 
 
 def read_run(path: Path, name: str | None = None) -> Run:
-    """Reads the directory of a finished, running or killed run. Raises UserError if it holds none."""
+    """Reads the directory of a finished, running or killed run. Raises UserError if it holds none, or a link leads out
+    of it."""
+    check_links(path)
     record = read_record(path)
     environment = json_or_empty(path / "environment.json")
     stage = str(read_environment(path).get("stage") or "run")

@@ -107,6 +107,26 @@ def check_contents(folder: Path) -> None:
         raise UserError(f"{error.filename or folder}: can't be read: {error.strerror}") from error
 
 
+def check_links(folder: Path) -> None:
+    """Raises UserError if a folder that is shown or sent holds a link to a file or folder outside of it.
+
+    Checkpoints and the files of trackers, which are not shown, may lie elsewhere. Links at the names of reports and
+    of half-written files are replaced, not followed.
+    """
+    base = os.path.realpath(folder)
+    for place, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name not in (TRACKERS, "checkpoints")]
+        for name in (*folders, *files):
+            path = os.path.join(place, name)
+            if not name.startswith(".") and not name.endswith(".html") and os.path.islink(path):
+                there = os.path.realpath(path)
+                if os.path.commonpath([base, there]) != base:
+                    raise UserError(
+                        f"{path} is a link to {there}, outside of the run directory: what is there would be shown or "
+                        "sent. Replace the link by a copy, or remove it"
+                    )
+
+
 @contextlib.contextmanager
 def opened_regular(path: Path) -> Iterator[IO[bytes]]:
     """Opens a file for reading. Raises OSError, also if it is a pipe or a device, whose reading might not end."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from r1lite.errors import RunError, UserError
+from r1lite.run.files import check_links
 from r1lite.run.records import read_records
 from r1lite.trackers import TRACKERS, check
 from r1lite.trackers.sender import Sender
@@ -28,6 +29,7 @@ def main(argv: Sequence[str]) -> int:
     if not (options.run / "config.yaml").exists():
         raise UserError(f"{options.run} holds no run (no config.yaml)")
     check(options.to)
+    check_links(options.run)
     lines = read_records(options.run / "metrics.jsonl")
     steps = lines[-1]["step"] if lines else 0
     for name in options.to:

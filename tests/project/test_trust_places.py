@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -66,6 +67,34 @@ def test_a_run_with_a_link_is_not_continued(name, outside, tmp_path):
         file for file in before if file.name != LOCK
     ]
     assert not (tmp_path / "created").exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["config.yaml", "metrics.jsonl", "environment.json", "rollouts/step-000001.jsonl.gz", "evaluations", "extra"],
+)
+@pytest.mark.parametrize("command", [["report"], ["log", "--to", "tensorboard"]])
+def test_a_run_with_a_link_that_leads_out_is_not_shown_or_sent(command, name, outside, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("r1lite.trackers.command.check", lambda names: None)
+    path = run_dir(tmp_path / "run")
+    place = path / name
+    place.parent.mkdir(exist_ok=True)
+    if place.is_dir():
+        place.rename(tmp_path / "aside")
+    place.unlink(missing_ok=True)
+    (outside / "secret").write_text("token: mine")
+    place.symlink_to(outside if place.suffix == "" else outside / "secret")
+    assert main([command[0], str(path), *command[1:]]) == 2
+    assert f"{place} is a link to {outside}" in capsys.readouterr().err
+
+
+def test_links_inside_of_a_run_and_to_its_checkpoints_are_followed(outside, tmp_path):
+    path = run_dir(tmp_path / "run")
+    (path / "latest").symlink_to("metrics.jsonl")
+    shutil.rmtree(path / "checkpoints", ignore_errors=True)
+    (path / "checkpoints").symlink_to(outside)
+    (tmp_path / "link").symlink_to(path)
+    assert main(["report", str(tmp_path / "link")]) == 0
 
 
 def test_a_report_replaces_the_link_at_its_temporary_name(tmp_path):
