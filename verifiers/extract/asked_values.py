@@ -125,9 +125,9 @@ def the_wanted(sentence: Sentence) -> Quantity | None:
     return None if _is_new(SOMEBODY_ELSE.search(text, *said_of(sentence, found)), wanted) else found
 
 
-def _is_new(found: re.Match[str] | None, wanted: Asked) -> bool:
+def _is_new(match: re.Match[str] | None, wanted: Asked) -> bool:
     """Returns whether a word was found that the question does not use."""
-    return found is not None and found[0].lower() not in wanted.sentence.lower()
+    return match is not None and match[0].lower() not in wanted.sentence.lower()
 
 
 def _closes(sentence: Sentence, named: Sequence[Quantity]) -> bool:
