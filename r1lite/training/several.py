@@ -16,6 +16,7 @@ from r1lite.config import (
     WatchdogConfig,
 )
 from r1lite.config.engines import find_engine
+from r1lite.distributed.launcher import rank_info
 from r1lite.distributed.together import everyone
 from r1lite.distributed.world import World
 from r1lite.errors import UserError
@@ -94,7 +95,9 @@ def refuse_differences(
     if world.size == 1:
         return
     versions = {**software(), **{f"verifier '{name}'": version for name, version in verifiers.items()}}
-    held = everyone(world, lambda: (data, model_digests(config), versions))
+    here = rank_info()
+    first = here is None or here.local_rank == 0  # the ranks of a machine read the same files
+    held = everyone(world, lambda: (data, model_digests(config) if first else {}, versions))
     main_data, main_models, main_versions = held[0]
     for rank, (theirs, models, others) in enumerate(held):
         what = next((name for name in main_data if theirs[name] != main_data[name]), "")
