@@ -139,6 +139,7 @@ def sleeping_verifier():
         learnt.append(step)
         return learn(self, groups, step)
 
+    @functools.wraps(judge)  # whose version it has, as ranks with other verifiers are refused
     def digits(problem, completion):
         if learnt:
             time.sleep(1e6)
