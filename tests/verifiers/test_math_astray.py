@@ -186,3 +186,35 @@ def test_a_long_sentence_costs_little_work():
     text = "so the mean of " + "the first product is (the " * 4_000 + "limit is 7."
     assert paid("The sum is 7.", "Find the sum.")
     assert isinstance(paid(text, "Find the sum."), bool)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "steps", "answer"),
+    [
+        (
+            "A glass costs $5, and every second one costs 60% of that. How much do 16 glasses cost?",
+            "He pays 8 * 3 = $24 for the cheap ones. And for the others, he will pay 8 * 5 = $40. So in total he needs"
+            " to pay 24 + 40 = $64 for the glasses.",
+            ("24", "40"),
+            "64",
+        ),
+        (
+            "There were 5 pies of 8 pieces each, and 14 pieces remained at the end. How many pieces were taken by the"
+            " guests?",
+            "To start the evening, there were 5 pies, each with 8 pieces, which is 5*8=40 pieces of pie. If only 14"
+            " remained, then 40-14=26 pieces of pie had been taken by guests.",
+            ("40",),
+            None,
+        ),
+        (
+            "How many trees does he have left after a fire that burns 30% of 80 + 50 trees?",
+            "After 10 years he has 8*10=80 new trees. So he had 80+50=130 trees. He lost 130*.3=39 trees. That means he"
+            " had 130-39=91 trees.",
+            ("130", "39"),
+            None,
+        ),
+    ],
+)
+def test_a_step_before_a_last_calculation(question, text, steps, answer):
+    assert answer is None or paid(text, question, answer)
+    assert not any(paid(text, question, step) for step in steps)

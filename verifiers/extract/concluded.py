@@ -21,17 +21,23 @@ from verifiers.extract.stated_sentence import values_of_question
 from verifiers.extract.statement_words import FRAMES, SO
 from verifiers.extract.statements import stated
 from verifiers.extract.turns import CORRECTION
-from verifiers.lazy_pattern import lazy_pattern
+from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _LOOK = 1500  # characters before the end that are read
 _MOST = 5  # sentences of remarks
 _UNREAL = lazy_pattern(WOULD)
+_CHECKS = any_case(
+    r"\b(?:check\w*|verif\w*|sanity|make sure|confirm\w*|probe|kontroll\w*|vérif\w*|comprob\w*|confer\w*|sprawdz\w*)\b"
+    r"|(?<!\w)провер\w*|验算|检验|验证|検算|確認|검산|확인"
+)
 _JUDGED = frozenset("en de fr es pt it ru zh ja ko".split())  # languages whose words behind an answer are all judged
 _ANOTHER_TASK = lazy_pattern(r"\b(?:similar|another|other) (?:one|problem|question|example)\b")
 
 
-def concluded(text: str, start: int, prompt: str) -> tuple[Extraction, str] | None:
+def concluded(text: str, start: int, prompt: str, read: Span | None) -> tuple[Extraction, str] | None:
     """Returns the value of the last conclusion in the text from `start` on, if only remarks follow it, or None.
+
+    A sentence with `read`, what the end of the text gives as its answer, is no remark unless it supposes something.
 
     The remarks must then be judged as after a box, in the text that is returned too, where they have their own line.
     """
@@ -50,6 +56,10 @@ def concluded(text: str, start: int, prompt: str) -> tuple[Extraction, str] | No
             continue
         stop = sentences[at][1]
         if not _bring_no_number(text, sentences[at:], prompt, language):
+            return None
+        if read is not None and any(
+            low <= read[0] < high and not _supposes(text, (low, high)) for low, high in sentences[at + 1 :]
+        ):
             return None
         found = stated(text, start, stop, prompt)
         if found is None or found.span is None or found.span[0] < sentences[at][0]:
@@ -84,16 +94,24 @@ def _bring_no_number(text: str, sentences: list[Span], prompt: str, language: st
     known |= own
     return all(
         _only_calculates(text, other, known, language)
-        or (_UNREAL.search(text, *other) and not DOUBTS.search(text, *other))  # "Without this mistake, it would be 45."
+        or _supposes(text, other)
         or all(item.key in known for item in quantities(text, *other, language) if not item.article)
         for other in others
     )
 
 
+def _supposes(text: str, sentence: Span) -> bool:
+    """Returns whether a sentence is of a case that isn't the text's: "Without this mistake, it would be 45."."""
+    return _UNREAL.search(text, *sentence) is not None and DOUBTS.search(text, *sentence) is None
+
+
 def _only_calculates(text: str, sentence: Span, known: set[object], language: str) -> bool:
-    """Returns whether a sentence has an equation and brings in no number behind the last one."""
+    """Returns whether a sentence has an equation and brings in no number behind the last one.
+
+    The result of the last one must be known as well, unless the sentence says that it checks: "24 + 40 = 64" goes on.
+    """
     equals = text.rfind("=", *sentence)
     if equals < 0:
         return False
     found = [item for item in quantities(text, equals, sentence[1], language) if not item.article]
-    return all(item.key in known for item in found[1:])
+    return all(item.key in known for item in (found[1:] if _CHECKS.search(text, *sentence) else found))

@@ -166,15 +166,17 @@ class MathVerifier:
             verdict = other if other.score == 1.0 else verdict
         if verdict.score != 1.0 and not self.strict:
             verdict = self._other_form(problem, gold, without_remarks(text), explanation) or verdict
+        if verdict.score != 1.0 and not self.strict:
+            verdict = self._before_remarks(problem, gold, without_remarks(text), explanation, verdict.span) or verdict
         return replace(verdict, span=original(verdict.span, cuts)) if cuts and verdict.span is not None else verdict
 
     def _other_form(self, problem: Problem, gold: Gold, text: str, explanation: Explanation | None) -> Verdict | None:
         """Returns the verdict on an answer in another place than the last clause, if it is right, or None.
 
-        The places are the first clause, a list in the last one, and a conclusion that remarks follow.
+        The places are the first clause and a list in the last one.
         """
-        start = after_thinking(text)
-        if start is None or not problem.prompt or any(form in text for form in FORMS):
+        start = self._start_of_prose(problem, text)
+        if start is None:
             return None
         first = stated_first(text, start, len(text), problem.prompt)
         verdict = None if first is None else self._judge(problem, gold, first[1], explanation, first[0])
@@ -182,11 +184,25 @@ class MathVerifier:
             return verdict
         values = listed(text, problem.prompt, gold.answer)
         verdict = None if values is None else self._judge(problem, gold, text, explanation, values)
-        if verdict is not None and verdict.score == 1.0:
-            return verdict
-        before = concluded(text, start, problem.prompt)
+        return verdict if verdict is not None and verdict.score == 1.0 else None
+
+    def _before_remarks(
+        self, problem: Problem, gold: Gold, text: str, explanation: Explanation | None, read: Span | None
+    ) -> Verdict | None:
+        """Returns the verdict on a conclusion that remarks follow, if it is right, or None.
+
+        Args:
+            read: what was read as the answer at first.
+        """
+        start = self._start_of_prose(problem, text)
+        before = None if start is None else concluded(text, start, problem.prompt, read)
         verdict = None if before is None else self._judge(problem, gold, before[1], explanation, before[0])
         return verdict if verdict is not None and verdict.score == 1.0 else None
+
+    @staticmethod
+    def _start_of_prose(problem: Problem, text: str) -> int | None:
+        """Returns where a text without box and tags begins, or None if it has some or there is no question."""
+        return after_thinking(text) if problem.prompt and not any(form in text for form in FORMS) else None
 
     def _judge(
         self,
