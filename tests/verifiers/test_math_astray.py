@@ -50,6 +50,9 @@ def test_another_quantity(asked, said):
 
 
 def test_another_quantity_on_the_way():
+    assert paid(
+        "The difference is what the last test has to deliver, so she needs a 7.", "What must the fourth test be?"
+    )
     assert paid("The product is 12, so we get 7.", "Find the sum.")
     assert paid("The four scores add up to 28, and a quarter of that is 7.", "Find the mean of 4, 5, 9 and 10.")
 
@@ -76,7 +79,8 @@ def test_another_point(question, right, wrong):
 
 
 OPPOSITES = (
-    ("What is the {} number?", "The {} number is 7.", ("first", "second", "third", "last")),
+    ("What is the {} number?", "The {} number is 7.", ("first", "second", "third")),
+    ("What is the {} number?", "The {} number is 7.", ("first", "middle", "last")),
     ("What is the {} number?", "So the {} number is 7.", ("larger", "smaller")),
     ("What is the {} root?", "The {} root is 7.", ("positive", "negative")),
     ("How old is the {} brother?", "The {} brother is 7 years old.", ("older", "younger")),

@@ -10,6 +10,7 @@ import functools
 import re
 
 from verifiers.extract.gates import Gated
+from verifiers.extract.other_quantities import is_said
 from verifiers.extract.other_subjects import group_pattern, named_members
 from verifiers.extract.spans import Span
 from verifiers.lazy_pattern import any_case, lazy_pattern
@@ -23,6 +24,9 @@ _BEFORE_A_NOUN = (
         r"fourth|4th|vierte[rnms]?|quatrième|cuart[oa]|quart[oa]|четв[её]рт\w+|第四",
         r"fifth|5th|fünfte[rnms]?|cinquième|quint[oa]|пят\w+|第五",
         r"sixth|6th|seventh|7th|eighth|8th|ninth|9th|tenth|10th",
+    ),
+    (  # end of an order; the last one may be the fourth
+        r"first|1st|erste[rnms]?|premi(?:er|ère)|primer[oa]?|primeir[oa]|prim[oa]|перв\w+|第一|最初|첫",
         r"last|letzte[rnms]?|dernier|dernière|últim[oa]|ultim[oa]|последн\w+|最后|最後|마지막",
         r"middle|mittlere[rnms]?|средн\w+|中间",
     ),
@@ -116,7 +120,9 @@ def of_the_opposite(text: str, start: int, value: Span, end: int, asked: str) ->
             behind = _NOUN.match(text, found.end(), end) if noun else None
             same = not noun or (behind is not None and _stem(behind) == noun)
             counted = found.start() >= value[1] and _DIRECTLY.fullmatch(text, value[1], found.start())
-            subject = found.end() <= value[0] and (noun or _NUMBER_OF.search(text, start, found.start()))
+            named = behind.end() if behind else found.end()
+            subject = named <= value[0] and is_said(text, named, value[0])
+            subject = subject and (noun != "" or _NUMBER_OF.search(text, start, found.start()) is not None)
             if same and (counted or subject):
                 return True
     return False

@@ -184,12 +184,15 @@ def _wanted(asked: str) -> tuple[tuple[Gated, str], ...]:
     return tuple(found)
 
 
+def is_said(text: str, noun: int, value: int) -> bool:
+    """Returns whether a noun that ends at `noun` is the subject of which a sentence gives the value at `value`."""
+    verb = _IS.match(text, noun)
+    return verb is not None and _UNTIL.fullmatch(text, min(verb.end(), value), value) is not None
+
+
 def _last_subject(members: Gated, said: str, end: int) -> str | None:
     """Returns the member of which the sentence says last, without another number between, what it is, or None."""
     for found in reversed([*members.finditer(said)]):
-        verb = _IS.match(said, found.end())
-        if verb is not None and _UNTIL.fullmatch(said, min(verb.end(), end), end):
-            return str(found.lastgroup)
-        if verb is None and _IS_BEFORE.search(said, 0, found.start()):
+        if is_said(said, found.end(), end) or _IS_BEFORE.search(said, 0, found.start()):
             return str(found.lastgroup)
     return None
