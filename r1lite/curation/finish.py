@@ -27,7 +27,8 @@ from r1lite.hub.upload import SET_FILES, push
 from r1lite.report import report_at_end
 from r1lite.run.display import Display
 from r1lite.run.ending import ending
-from r1lite.run.run_dir import RunDir, claim_path, path_to_resume
+from r1lite.run.places import claim_path, path_to_resume
+from r1lite.run.run_dir import RunDir
 from r1lite.run.signals import StopSignal
 from verifiers.commands.storage import is_remote
 from verifiers.cores import available

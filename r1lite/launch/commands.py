@@ -27,7 +27,7 @@ from r1lite.config.launch import LaunchConfig
 from r1lite.errors import UserError
 from r1lite.launch.layout import ProcessSpec
 from r1lite.rollout.server import TOKEN
-from r1lite.run.run_dir import LAUNCH, claim_path, path_to_resume
+from r1lite.run.places import LAUNCH, claim_path, path_to_resume
 from r1lite.training.early import check_early
 from r1lite.training.loading import load_config
 from r1lite.training.resolve import resolve_config

@@ -23,7 +23,7 @@ from r1lite.launch.running import Running
 from r1lite.launch.slurm import script, submit, write_script
 from r1lite.launch.supervise import Supervisor
 from r1lite.run.ending import resumption
-from r1lite.run.run_dir import LAUNCH
+from r1lite.run.places import LAUNCH
 from r1lite.run.signals import StopSignal
 from r1lite.training.estimate import show_estimate
 from r1lite.training.machine import default_threads

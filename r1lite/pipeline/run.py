@@ -23,7 +23,7 @@ from r1lite.pipeline.steps import StepFiles, finish, prepare, values_of
 from r1lite.report import report_at_end
 from r1lite.run.console import make_console
 from r1lite.run.files import LOCK, check_contents, clear_parts, lock_folder, write_json, write_text
-from r1lite.run.run_dir import claim_path
+from r1lite.run.places import claim_path
 from r1lite.run.signals import StopSignal
 from verifiers.yaml_text import read_yaml
 

@@ -23,11 +23,8 @@ report.html          the HTML report (r1lite report)
 
 from __future__ import annotations
 
-import itertools
 import json
-import os
 import shutil
-import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -42,22 +39,18 @@ from r1lite.run.files import (
     clear_parts,
     digest,
     lock_folder,
-    part_of,
     read_json,
     write_json,
     write_rows,
     write_text,
 )
+from r1lite.run.places import BESIDE, CONFIG, check_begun, check_free, check_name, described, leftovers
 from r1lite.run.records import rollout_rows
 from r1lite.types import Group
 from verifiers import rows
 
 _DIGITS = 6
-_CONFIG = "config.yaml"
-LAUNCH = "launch"  # logs of all processes of `r1lite launch`; it exists before the run and is never removed
-_BESIDE = {LOCK, LAUNCH}  # not part of the run itself
 _ANSWERS = "evaluations"
-_DESCRIPTIONS = frozenset({"reward.json", "dropped.json", "set.json", "teacher.json"})
 
 
 class RunDir:
@@ -80,7 +73,7 @@ class RunDir:
         self.keep_rollouts: int | None = None  # number of newest steps to keep; None: all
         self.settings: dict[str, Any] = {}  # settings that can't change, for the manifests of checkpoints
         self._digests: records.Digests = {}  # digests of the rollouts so far
-        _check_name(path)
+        check_name(path)
         try:
             self._check(resume)
             self._lock = lock_folder(path)
@@ -104,15 +97,15 @@ class RunDir:
         if resume:
             check_begun(self.path)
         else:
-            _check_free(self.path, self._restarts)
+            check_free(self.path, self._restarts)
 
     def _leftovers(self) -> list[Path] | None:
-        return _leftovers(self.path, self._restarts)
+        return leftovers(self.path, self._restarts)
 
     def _clear(self) -> None:
         """Removes leftovers: config.yaml first, environment.json, which identifies them, last."""
         found = self._leftovers() or []
-        for file in sorted(found, key=lambda file: (file.name == environment.FILE, file.name != _CONFIG)):
+        for file in sorted(found, key=lambda file: (file.name == environment.FILE, file.name != CONFIG)):
             if file.is_dir():
                 shutil.rmtree(file)
             else:
@@ -124,7 +117,7 @@ class RunDir:
 
     def discard_if_empty(self) -> None:
         """Removes the directory if no run has started in it, and releases the lock."""
-        if not (self.path / _CONFIG).exists() and self._leftovers() is not None:
+        if not (self.path / CONFIG).exists() and self._leftovers() is not None:
             self._clear()
             if [file.name for file in self.path.iterdir()] == [LOCK]:
                 (self.path / LOCK).unlink()
@@ -133,11 +126,11 @@ class RunDir:
 
     def discard(self) -> None:
         """Removes a run that will not be resumed, unless it holds more than its description."""
-        described = {*_BESIDE, _CONFIG, environment.FILE, *_described(read_environment(self.path))}
+        own = {*BESIDE, CONFIG, environment.FILE, *described(read_environment(self.path))}
         if self._restarts is not None:
             self._clear()
-        elif {file.name for file in self.path.iterdir()} <= described:
-            (self.path / _CONFIG).unlink(missing_ok=True)
+        elif {file.name for file in self.path.iterdir()} <= own:
+            (self.path / CONFIG).unlink(missing_ok=True)
         self.discard_if_empty()
 
     def write_config(
@@ -154,14 +147,14 @@ class RunDir:
         write_json(self.path / environment.FILE, {**about, **environment.environment(self.settings, ranks=self.ranks)})
         for name, content in texts.items():
             write_text(self.path / name, content)
-        write_text(self.path / _CONFIG, text)
+        write_text(self.path / CONFIG, text)
 
     def go_on(self, text: str, *, stage: str, learned: Mapping[str, Any], results: Mapping[str, Any]) -> list[str]:
         """Continues the run with a changed configuration. Returns remarks for the user.
 
         Lost files that describe the run are written again.
         """
-        write_text(self.path / _CONFIG, text)
+        write_text(self.path / CONFIG, text)
         said = []
         now = environment.environment(self.settings, ranks=self.ranks)
         if (self.path / environment.FILE).exists():
@@ -201,7 +194,7 @@ class RunDir:
 
     def rewrite_config(self, text: str) -> None:
         """Replaces the stored configuration."""
-        write_text(self.path / _CONFIG, text)
+        write_text(self.path / CONFIG, text)
 
     def write_result(self, name: str, value: Any) -> None:
         """Stores a result as NAME.json."""
@@ -294,109 +287,10 @@ class RunDir:
             self._digests = {path.name: digest(path) for _, path in rows.step_files(self.path)}
 
 
-def check_place(path: Path, restarts: str | None = None) -> None:
-    """Raises UserError if RunDir would refuse a new run at this path; creates nothing. `restarts`: see RunDir."""
-    _check_name(path)
-    there = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
-    try:
-        _check_free(path, restarts)
-    except OSError as error:
-        raise UserError(f"--out {path}: can't be written: {error.strerror}") from error
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise UserError(f"--out {path}: can't be written: {there} is {'read-only' if there.is_dir() else 'a file'}")
-
-
-def _check_name(path: Path) -> None:
-    try:
-        str(path).encode("utf-8")
-    except UnicodeEncodeError:
-        raise UserError(
-            f"--out {str(path)!r}: the libraries that write models need a UTF-8 name, but this locale has "
-            "another encoding. Choose an ASCII name, or set PYTHONUTF8=1"
-        ) from None
-
-
-def _check_free(path: Path, restarts: str | None) -> None:
-    """Raises UserError if the path holds anything but leftovers."""
-    if path.exists() and not path.is_dir():
-        raise UserError(f"--out {path} is not a folder")
-    if path.exists() and _leftovers(path, restarts) is None:
-        if not (path / _CONFIG).exists():
-            raise UserError(f"--out {path} is not empty and holds no run; choose another --out")
-        finished = any((path / name).exists() for name in ("summary.json", "manifest.json"))
-        what = "a finished run: --resume shows its results" if finished else "a run: --resume continues it"
-        raise UserError(f"--out {path} is not empty. It holds {what}; for a new run, choose another --out")
-
-
-def _leftovers(path: Path, restarts: str | None) -> list[Path] | None:
-    """Returns the files of an interrupted start or of a run that can't be resumed; None if there are other files."""
-    kept = read_environment(path)
-    own = restarts is not None and kept["stage"] == restarts
-    if (path / _CONFIG).exists() and (not own or (path / "summary.json").exists()):
-        return None
-    names = {_CONFIG, environment.FILE, *_described(kept)} if own or "schema" in kept else set()
-    parts = {part_of(path / name).name for name in (*names, _CONFIG, environment.FILE, "summary.json")}
-    if own:
-        names |= {"reward.json", "problems.jsonl", "against", part_of(path / "problems.jsonl").name}
-    found = [file for file in path.iterdir() if file.name not in _BESIDE]
-    return found if {file.name for file in found} <= names | parts else None
-
-
-def _described(about: Mapping[str, Any]) -> set[str]:
-    """Returns the files that describe a run besides its configuration. Others that `about` may name are not a run's."""
-    named = about.get("files")
-    return {name for name in _DESCRIPTIONS if name in named} if isinstance(named, list) else set()
-
-
-def path_to_resume(out: str | None, stage: str) -> Path:
-    """Returns the directory of the run to resume: `out`, or the newest of the stage. Raises UserError."""
-    path = newest_path(stage) if out is None else Path(out).expanduser()
-    check_begun(path)
-    if (other := read_environment(path)["stage"]) not in (None, stage):
-        raise UserError(f"--resume: {path} is a run of r1lite {other}, not {stage}")
-    return path
-
-
-def check_begun(path: Path) -> None:
-    """Raises UserError unless the folder holds a run that this version can continue."""
-    if not (path / _CONFIG).is_file():
-        raise UserError(f"--resume: {path} holds no run yet (no {_CONFIG}); use the same command without --resume")
-    environment.check_schema(path)
-
-
 def _append(path: Path, record: dict[str, Any]) -> None:
     line = json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
     with open(path, "a", encoding="utf-8") as file:
         file.write(line)
-
-
-def claim_path(stage: str, task: str, model: str) -> Path:
-    """Creates a folder under runs/ with a new, dated name. Raises UserError."""
-    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{stage}-{task}-{Path(model).name}".replace(":", "_")
-    for number in itertools.count(1):
-        path = Path("runs") / (name if number == 1 else f"{name}-{number}")
-        try:
-            path.mkdir(parents=True)
-            return path
-        except FileExistsError:  # another run started in the same second
-            continue
-        except OSError as error:
-            raise UserError(f"{path}: can't be written: {error.strerror}; choose another folder with --out") from error
-    raise AssertionError
-
-
-def newest_path(stage: str) -> Path:
-    """Returns the run of this stage under runs/ that started last. Raises UserError if there is none."""
-    runs = [
-        path.parent for path in Path("runs").glob("*/config.yaml") if read_environment(path.parent)["stage"] == stage
-    ]
-    if not runs:
-        raise UserError(f"--resume: there is no {stage} run under runs/; name it with --out DIR")
-
-    def begun(path: Path) -> tuple[str, float]:
-        return str(read_environment(path).get("started")), (path / environment.FILE).stat().st_mtime
-
-    return max(runs, key=begun)
 
 
 class Unwritten(RunDir):

@@ -29,7 +29,7 @@ from r1lite.evaluation.measure import breakdown, measure, summarize
 from r1lite.report import report_at_end
 from r1lite.run.display import Display
 from r1lite.run.files import read_json
-from r1lite.run.run_dir import path_to_resume
+from r1lite.run.places import path_to_resume
 from r1lite.run.signals import StopSignal
 from r1lite.scoring.problems import load_problems, make_prompts, try_scorer, without_long
 from r1lite.scoring.scorer import Scorer, make_scorer

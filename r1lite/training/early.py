@@ -10,8 +10,8 @@ from r1lite.config.distill import SHAPED
 from r1lite.errors import UserError
 from r1lite.hub.revisions import is_cached, is_path
 from r1lite.nano import MODELS
+from r1lite.run.places import check_place
 from r1lite.run.records import ROLLOUTS
-from r1lite.run.run_dir import check_place
 from r1lite.scoring.scorer import rewards_of
 from r1lite.tasks import Source, Task, find
 from r1lite.tasks.rows import hub_reachable

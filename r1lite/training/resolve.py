@@ -26,7 +26,7 @@ from r1lite.config.presets import preset_values
 from r1lite.errors import UserError
 from r1lite.nano import MODELS
 from r1lite.run.environment import SCHEMA, read_environment
-from r1lite.run.run_dir import path_to_resume
+from r1lite.run.places import path_to_resume
 from r1lite.tasks import find
 from r1lite.training.machine import (
     check_step,

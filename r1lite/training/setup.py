@@ -40,7 +40,8 @@ from r1lite.rollout.trust import TrustedEngine
 from r1lite.run.display import Display
 from r1lite.run.environment import read_environment
 from r1lite.run.model_digests import changed_model, model_digests
-from r1lite.run.run_dir import RunDir, Unwritten, claim_path
+from r1lite.run.places import claim_path
+from r1lite.run.run_dir import RunDir, Unwritten
 from r1lite.run.watchdog import Watchdog
 from r1lite.scoring.problems import fingerprint, load_problems, make_prompts, try_scorer, without_long
 from r1lite.scoring.scorer import Scorer, describe, make_scorer

@@ -9,7 +9,8 @@ import pytest
 
 from r1lite.config import EvalConfig, GRPOConfig
 from r1lite.errors import UserError
-from r1lite.run.run_dir import RunDir, check_place
+from r1lite.run.places import check_place
+from r1lite.run.run_dir import RunDir
 from r1lite.scoring.problems import try_scorer
 from r1lite.scoring.scorer import make_scorer
 from r1lite.tasks import Problems, Task, find

@@ -13,7 +13,7 @@ import pandas
 import pytest
 
 from r1lite.cli import main
-from r1lite.run.run_dir import claim_path
+from r1lite.run.places import claim_path
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 6
