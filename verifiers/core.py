@@ -94,6 +94,17 @@ class Verdict:
             if not 0.0 <= self.score <= 1.0:  # also refuses NaN
                 raise ValueError(f"score must be in [0, 1], got {self.score} ({self.reason})")
 
+    def as_json(self) -> dict[str, Any]:
+        """Returns what run directories and the reward server say of a verdict."""
+        return {
+            "score": self.score,
+            "reason": self.reason,
+            "detail": self.detail,
+            "answer": self.answer,
+            "span": None if self.span is None else list(self.span),
+            "flags": list(self.flags),
+        }
+
 
 class Verifier(Protocol):
     """For a bad completion return score 0. For a bad problem or a broken sandbox raise VerifierError.

@@ -139,16 +139,7 @@ def _row(step: int, group: Group, sample: int, rollout: Rollout) -> dict[str, An
         "correct": rollout.correct,
         "well_formed": rollout.well_formed,
         "verdicts": [
-            {
-                "verifier": name,
-                "score": verdict.score,
-                "reason": verdict.reason,
-                "detail": verdict.detail,
-                "answer": verdict.answer,
-                "span": None if verdict.span is None else list(verdict.span),
-                "flags": list(verdict.flags),
-                "version": score.versions.get(name, ""),
-            }
+            {"verifier": name, **verdict.as_json(), "version": score.versions.get(name, "")}
             for name, verdict in score.verdicts.items()
         ],
         "error": score.error,

@@ -49,16 +49,21 @@ def outside(tmp_path):
     return folder
 
 
+def emptied(place, aside):
+    """The place in a run directory, after what is there has been moved or removed."""
+    place.parent.mkdir(exist_ok=True)
+    if place.is_dir():
+        place.rename(aside)
+    place.unlink(missing_ok=True)
+    return place
+
+
 @pytest.mark.parametrize(
     "name", ["checkpoints", "rollouts", "evaluations", "extra", "metrics.jsonl", LOCK, "sub/extra"]
 )
 def test_a_run_with_a_link_is_not_continued(name, outside, tmp_path):
     path = run_dir(tmp_path / "run")
-    place = path / name
-    place.parent.mkdir(exist_ok=True)
-    if place.is_dir():
-        place.rename(tmp_path / "aside")
-    place.unlink(missing_ok=True)
+    place = emptied(path / name, tmp_path / "aside")
     place.symlink_to(outside if place.suffix == "" and name != LOCK else tmp_path / "created")
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(UserError, match=r"is a link|symbolic links"):
@@ -77,11 +82,7 @@ def test_a_run_with_a_link_is_not_continued(name, outside, tmp_path):
 def test_a_run_with_a_link_that_leads_out_is_not_shown_or_sent(command, name, outside, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("r1lite.trackers.command.check", lambda names: None)
     path = run_dir(tmp_path / "run")
-    place = path / name
-    place.parent.mkdir(exist_ok=True)
-    if place.is_dir():
-        place.rename(tmp_path / "aside")
-    place.unlink(missing_ok=True)
+    place = emptied(path / name, tmp_path / "aside")
     (outside / "secret").write_text("token: mine")
     place.symlink_to(outside if place.suffix == "" else outside / "secret")
     assert main([command[0], str(path), *command[1:]]) == 2

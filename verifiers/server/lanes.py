@@ -194,15 +194,7 @@ def as_json(score: Score) -> dict[str, Any]:
         "reward": score.reward,
         "error": score.error or None,
         "verdicts": {
-            name: {
-                "score": v.score,
-                "reason": v.reason,
-                "detail": v.detail,
-                "answer": v.answer,
-                "span": None if v.span is None else list(v.span),
-                "flags": list(v.flags),
-                "version": score.versions.get(name, ""),
-            }
-            for name, v in score.verdicts.items()
+            name: {**verdict.as_json(), "version": score.versions.get(name, "")}
+            for name, verdict in score.verdicts.items()
         },
     }
