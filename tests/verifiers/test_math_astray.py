@@ -54,6 +54,12 @@ def test_another_quantity_on_the_way():
         "The difference is what the last test has to deliver, so she needs a 7.", "What must the fourth test be?"
     )
     assert paid("The product is 12, so we get 7.", "Find the sum.")
+    assert paid("Damit ist das Produkt 12, also erhalten wir 7.", "Finde die Summe.")
+    assert paid("The sum of the numbers whose product is 12 is 7.", "Find the sum.")
+    assert not paid("The sum is 5 and the product is 7.", "Find the sum.")
+    said = "The sphere therefore has surface area $27\\pi$ and volume $36\\pi$."
+    assert paid(said, "What is the volume of a sphere of radius 3?", "36\\pi")
+    assert not paid(said, "What is the surface area of a sphere of radius 3?", "36\\pi")
     assert paid("The four scores add up to 28, and a quarter of that is 7.", "Find the mean of 4, 5, 9 and 10.")
 
 
@@ -155,6 +161,12 @@ def test_another_role(text):
         ("How many are missing?", "7 are missing."),
         ("By which number do we have to divide?", "We divide by 7."),
         ("How many words are in the sentence?", "The sentence has 7 words."),
+        ("How much does he have to pay?", "He owes 7 dollars."),
+        ("How many games did they not win?", "They lost 7 games."),
+        ("How long is the word?", "It has 7 letters."),
+        ("How long is the number 2^20 in decimal?", "It has 7 digits."),
+        ("How many eggs can't be used?", "7 are broken."),
+        ("How many marbles does Tom have left after he lost 3?", "He lost 3 and has 7 marbles left."),
     ],
 )
 def test_a_role_that_is_asked_for(question, text):
@@ -222,3 +234,15 @@ def test_a_long_sentence_costs_little_work():
 def test_a_step_before_a_last_calculation(question, text, steps, answer):
     assert answer is None or paid(text, question, answer)
     assert not any(paid(text, question, step) for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How many students are left?", "7 are gone."),
+        ("How many marbles does Tom have now?", "Tom lost 7 marbles."),
+        ("How much change does Lea get?", "Lea owes 7 dollars."),
+    ],
+)
+def test_what_is_gone_or_due(question, text):
+    assert not paid(text, question)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import functools
 
 from verifiers.extract.gates import Gated
-from verifiers.extract.other_subjects import group_pattern, named_members
+from verifiers.extract.other_subjects import MEAN, MEASURES, MEDIAN, PERIMETER, group_pattern
 from verifiers.extract.spans import Span
 from verifiers.lazy_pattern import any_case, lazy_pattern
 
 # Members of a group are different quantities of one thing. A member's words mean the same.
 _GROUPS = (
+    MEASURES,
     (  # result of an operation
         r"sums?|totals?|summen?|somme|suma|soma|sommă|сумм\w*|和|합",
         r"product|(?-i:Produkts?)|produit|producto|produto|prodotto|iloczyn|произведени\w*|积|積|곱",
@@ -46,13 +47,12 @@ _GROUPS = (
     (  # random variable
         r"probability|wahrscheinlichkeit|probabilité|probabilidad|probabilidade|probabilità|prawdopodobieństwo"
         r"|вероятност\w*|概率|確率|확률",
-        r"mean|average|mittelwert|durchschnitt|moyenne|media|média|平均\w*|평균"
-        r"|expected value|expectation|erwartungswert|espérance|esperanza|valor esperado|valore atteso"
+        rf"{MEAN}|expected value|expectation|erwartungswert|espérance|esperanza|valor esperado|valore atteso"
         r"|期望值?|期待値|기댓값",
         r"variance|varianz|varianza|variância|wariancja|дисперси\w*|方差|分散|분산",
         r"standard deviation|standardabweichung|écart[- ]type|desviación (?:estándar|típica)|desvio padrão"
         r"|deviazione standard|标准差|標準偏差|표준편차",
-        r"median\w*|médiane|медиан\w*|中位数|中央値|중앙값",
+        MEDIAN,
         r"range|spannweite|étendue|极差|範囲|범위",
     ),
     (  # matrix
@@ -69,7 +69,7 @@ _GROUPS = (
         r"height|altitude|höhe|hauteur|altura|altezza|wysokość|высот\w*|高度?|高さ|높이",
         r"base|basis|grundseite|podstawa|основани\w*|底边?|底辺|밑변",
         r"hypotenuse|hypoténuse|hipotenusa|ipotenusa|przeciwprostokątna|гипотенуз\w*|斜边|斜辺|빗변",
-        r"perimeter|circumference|umfang|périmètre|circonférence|per[ií]metro|периметр\w*|周长|周の長さ|둘레|omtrek|obwód",
+        PERIMETER,
         r"inradius|inkreisradius",
         r"circumradius|umkreisradius",
     ),
@@ -151,19 +151,15 @@ _IS = any_case(
     rf"|{_OF_IT}\s?(?:是|为|為|等于|=|は|が|은|는|이|가)",
 )
 _UNTIL = lazy_pattern(r"[^,;\d]*")  # a verb and the value
-_IS_BEFORE = any_case(r"\b(?:ist|lautet|beträgt|is) (?:der|die|das|de|het) $")  # "Damit ist der Brennpunkt (2, -3)."
+_IS_BEFORE = any_case(r"\b(?:ist|lautet|beträgt|is) (?:der|die|das|de|het) $")
+_BESIDE = lazy_pattern(r"[\s$*(]*")
 
 
 def of_another_quantity(text: str, start: int, value: Span, asked: str) -> bool:
-    """Returns whether the sentence from `start` on says what another member of a group is than the question asks for.
-
-    A sentence that also names the quantity in question is not of another one.
-    """
+    """Returns whether the sentence from `start` on gives the value to another member of a group than is asked for."""
     said = text[start : value[1]]
     return any(
-        (last := _last_subject(members, said, value[0] - start))
-        and last != wanted
-        and wanted not in named_members(members, said)
+        (last := _last_subject(members, said, value[0] - start)) is not None and last != wanted
         for members, wanted in _wanted(asked)
     )
 
@@ -193,6 +189,8 @@ def is_said(text: str, noun: int, value: int) -> bool:
 def _last_subject(members: Gated, said: str, end: int) -> str | None:
     """Returns the member of which the sentence says last, without another number between, what it is, or None."""
     for found in reversed([*members.finditer(said)]):
-        if is_said(said, found.end(), end) or _IS_BEFORE.search(said, 0, found.start()):
+        before = _IS_BEFORE.search(said, 0, found.start())  # "Damit ist der Brennpunkt (2, -3)."
+        beside = _BESIDE.fullmatch(said, min(found.end(), end), end)  # "surface area 27 and volume 36"
+        if beside or is_said(said, found.end(), end) or (before and _UNTIL.fullmatch(said, found.end(), end)):
             return str(found.lastgroup)
     return None

@@ -22,7 +22,7 @@ _NEVER = (
     r"|prob(?:ar|amos|ando)|provando|testando|проверим",
     # known of the answer
     r"divisible by|multiples? of|teilbar durch|divisible par|divisible por|divisibile per|делится на",
-    # what was once, is due or gone, or is a bound; what a curve stands beside
+    # what was once, is due or gone (unless `_ASKED_OTHERWISE`), or is a bound; what a curve stands beside
     r"used to be|had been|war früher|était avant|owes?|owed|lost|loses?|wants?|schulde\w*|verlor\w*"
     r"|doit|perdu|debe|perdió|deve",
     r"tops|surpass(?:es|ed)|exceed(?:s|ed)?|beats|outnumbers?|übersteigt|dépasse|supera",
@@ -68,6 +68,36 @@ _BEHIND = any_case(
     r"|cases? (?:to|remain|left)|(?:を足|を引|を掛|で割|を加え|を試)|(?:을|를) (?:더|빼|곱|시도)|(?:으?로) 나[누눠]"
     r"|位数|桁|자리)",
 )
+# Questions that ask by other words for what was once, is due or gone, or for a count of letters.
+_ASKED_OTHERWISE = (
+    (
+        any_case(r"used to|had been|war früher|était avant|before|yesterday"),
+        any_case(
+            r"\b(?:was|were|did|had|originally|initially|(?:at )?first|beginning|start\w*|previous\w*|once|war(?:en)?"
+            r"|hatten?|ursprünglich\w*|anfangs?|était|étaient|avai(?:t|ent)|début|era[nm]?|había[nm]?|inicial\w*|inizial\w*)\b"
+            r"|(?<!\w)(?:был\w*|сначала|первоначальн\w*)|原来|最初|以前|처음"
+        ),
+    ),
+    (
+        any_case(r"owe[sd]?|schulde\w*|doit|debe|deve"),
+        any_case(r"\b(?:pay|paid|cost|debt|bill|price|spen[dt]|charge|zahl|kost|schuld|coût|prix|pa[gy]|prezzo|preço)"),
+    ),
+    (
+        any_case(r"lost|loses?|verlor\w*|perdu|perdió|(?:\w+ )?(?:missing|gone|lost|absent|broken)"),
+        any_case(
+            r"n['’]t\b|\b(?:not|no longer|without|cannot|fewer|unus\w+|stolen|remov\w+|disappear\w*|nicht|kein\w*|ohne"
+            r"|fehl\w*|pas|sans|manqu\w+|perd\w+|falt\w+|sin|sem|senza|non|não)\b|(?<!\w)(?:не|без)(?!\w)|[不没]|없|않"
+        ),
+    ),
+    (
+        any_case(r"wants?"),
+        any_case(r"\b(?:need|buy|order|ask|request|look\w* for|wish|should|must)"),
+    ),
+    (
+        any_case(r"digits?|stellig\w*|chiffres|cifras|words?|characters?|letters?|tokens?|sentences?|位数|桁|자리"),
+        any_case(r"\b(?:long|length|large|lang|länge|longueur|largo|longitud|comprimento|lung\w+)\b|длин|长|長|길"),
+    ),
+)
 _STEM = 4  # letters by which words of an answer and its question are compared
 
 
@@ -78,13 +108,17 @@ def has_another_role(text: str, start: int, value: Span, end: int, asked: str) -
     """
     before = _BEFORE.search(text, start, value[0])
     if before is not None and not before["asked"]:
-        return not _is_asked((before["never"] or before["east"]).split()[0], asked)
+        return not _is_asked(before["never"] or before["east"], asked, most=1)
     if not asked:
         return False
     found = (before, _LABEL.match(text, start, value[0]), _BEHIND.match(text, value[1], end))
     return any(match is not None and not _is_asked(match["asked"], asked) for match in found)
 
 
-def _is_asked(word: str, asked: str) -> bool:
-    stems = {part[:_STEM].lower() for part in word.split() if len(part) >= _STEM}
-    return any(stem in asked.lower() for stem in stems or {word.lower()})
+def _is_asked(said: str, asked: str, most: int | None = None) -> bool:
+    """Returns whether a question uses one of the words (of the first `most`), or asks for their role by others."""
+    if any(role.match(said) and otherwise.search(asked) for role, otherwise in _ASKED_OTHERWISE):
+        return True
+    words = said.split()[:most]
+    stems = {word[:_STEM].lower() for word in words if len(word) >= _STEM} or {said.lower()}
+    return any(stem in asked.lower() for stem in stems)

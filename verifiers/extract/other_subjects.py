@@ -9,23 +9,25 @@ from verifiers.extract.gates import Gated
 from verifiers.extract.vocabulary import SAFE
 from verifiers.lazy_pattern import any_case, lazy_pattern
 
+PERIMETER = (
+    r"perimeter|circumference|umfang|périmètre|circonférence|per[ií]metro|периметр\w*|周长|周の長さ|둘레|omtrek|obwód"
+)
+MEAN = r"mean|average|mittelwert|durchschnitt\w*|moyenne|media|média|平均\w*|평균"
+MEDIAN = r"median\w*|médiane|медиан\w*|中位数|中央値|중앙값"
+MEASURES = (
+    r"areas?|fläche\w*|aire|superficie|área|площад\w*|面积|面積|넓이|oppervlakte",
+    PERIMETER,
+    r"volumen?|rauminhalt|объ[её]м\w*|体积|体積|부피|objętość",
+    r"diagonale?n?|диагонал\w*|对角线|対角線|대각선",
+)
 # Members of a group exclude each other: "The perimeter is 24." does not answer a question for the area.
 _GROUPS = (
     (  # extreme
         r"maxim\w*|máxim\w*|massim\w*|höchst\w*|größt\w*|largest|greatest|highest|наибол\w*|максим\w*|最大|최댓값|최대",
         r"minim\w*|mínim\w*|kleinst\w*|niedrigst\w*|smallest|least|lowest|наимен\w*|миним\w*|最小|최솟값|최소",
     ),
-    (  # measure
-        r"areas?|fläche\w*|aire|superficie|área|площад\w*|面积|面積|넓이|oppervlakte",
-        r"perimeter|circumference|umfang|périmètre|circonférence|per[ií]metro|периметр\w*|周长|周の長さ|둘레|omtrek|obwód",
-        r"volumen?|rauminhalt|объ[её]м\w*|体积|体積|부피|objętość",
-        r"diagonale?n?|диагонал\w*|对角线|対角線|대각선",
-    ),
-    (  # average
-        r"mean|average|mittelwert|durchschnitt\w*|moyenne|media|média|平均\w*|평균",
-        r"median\w*|médiane|медиан\w*|中位数|中央値|중앙값",
-        r"mode|modus|modalwert|moda|众数|最頻値|최빈값",
-    ),
+    MEASURES,
+    (MEAN, MEDIAN, r"mode|modus|modalwert|moda|众数|最頻値|최빈값"),
     (  # line
         r"radius|rayon|radio|raio|raggio|радиус\w*|半径|반지름",
         r"diameter|durchmesser|diamètre|di[áa]metro|диаметр\w*|直径|(?<!반)지름",
