@@ -99,6 +99,12 @@ def killed_while_loading():
     setup._show = end_or_wait
 
 
+def killed_while_deaf():
+    """The same, but the other one is in a library's call: no signal reaches its main thread."""
+    killed_while_loading()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+
 def stopped():
     in_step_2(lambda: os.kill(os.getpid(), signal.SIGSTOP))
 

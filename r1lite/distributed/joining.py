@@ -168,8 +168,8 @@ def _told(error: BaseException, pulse: Pulse, here: RankInfo) -> int:
     alike = pulse.failed(text)
     if isinstance(error, Interrupted):
         # A launcher sends SIGTERM to the other ranks when one was killed.
-        if not alike and (lost := pulse.gone()) is not None:
-            print(f"error: {lost}; rank {here.rank} was in {pulse.doing()}", file=sys.stderr, flush=True)
+        if not alike:
+            pulse.report_gone()
     elif here.rank == 0 or not alike:
         for line in (text if alike else where + text).splitlines():
             print(f"error: {line}", file=sys.stderr, flush=True)

@@ -1,7 +1,8 @@
 """Heartbeats between the ranks: a rank that dies, stops or fails ends the whole run, and the message names it.
 
 Each rank writes its state and its current work to the launcher's store. The main rank watches all others; the others
-watch the main rank and the key for failures. Messages are kept in the store, since the process that they are about may
+watch the main rank and the key for failures. A launcher that ends the other ranks after a death may leave them no time
+to say why: their main threads can be in a library's call, where Python handles no signal. Messages are kept in the store, since the process that they are about may
 be gone.
 """
 
@@ -18,7 +19,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 _BEAT_S = 1.0
 _LOST_S = 5.0  # after a failed collective: time to find the rank that caused it
@@ -53,7 +54,7 @@ class Pulse:
         self.resume = ""  # the options that resume the run, once there is one
         self._every_s = min(_BEAT_S, limit_s / 10) if limit_s else _BEAT_S
         self._store = connect(timedelta(seconds=limit_s or 3600))
-        self._here = f"{socket.gethostname()} {os.getpid()}"
+        self._here = [socket.gethostname(), os.getpid(), _process_space()]
         self._seen: dict[int, tuple[str, float]] = {}  # by rank: its last heartbeat, seconds since it changed
         self._answered = time.monotonic()  # time of the store's last answer
         self._left = threading.Event()
@@ -68,8 +69,10 @@ class Pulse:
             thread.start()
 
     def leave(self) -> None:
-        """Stops the heartbeat: the run is over, or this rank ends by itself."""
+        """Stops the heartbeat: the run is over, or this rank ends by itself. Its end is no surprise to the others."""
         self._left.set()
+        with contextlib.suppress(RuntimeError):  # the store is gone with the rank that held it
+            self._store.set(f"left/{self.rank}", "")
 
     def lost(self, why: str) -> None:
         """Handles a failed collective: ends this process as soon as the rank that caused it is known."""
@@ -107,15 +110,14 @@ class Pulse:
         except RuntimeError:  # the store is gone, and the launcher with it
             pass
 
-    def gone(self) -> str | None:
-        """Says which other rank on this machine has ended without a report; None if none has, or if another rank is to
-        report it."""
+    def report_gone(self) -> None:
+        """Reports another rank on this machine that has ended by surprise, if this rank is the one to report it."""
         with contextlib.suppress(RuntimeError):  # the store is gone, so nothing is known
-            silent = [rank for rank in range(self.size) if not self._store.check([f"failed/{rank}"])]
-            for rank in silent:
-                if rank != self.rank and _is_dead(sign := self._sign(rank)):
-                    return _silence(rank, sign, 0.0, gone=True) if self._speaks_of(rank) else None
-        return None
+            for rank in range(self.size):
+                if rank != self.rank and self._is_gone(rank, sign := self._sign(rank)):
+                    if self._speaks_of(rank):
+                        self._report(_silence(rank, sign, 0.0, gone=True))
+                    return
 
     def tell(self, message: str) -> bool:
         """Tells the others why this process is about to end. Returns False if another rank was first."""
@@ -138,19 +140,19 @@ class Pulse:
                     self._other_failed(*json.loads(self._store.get("failed")))
                 watched = range(self.size) if self._lost.is_set() else others
                 signs = {rank: self._sign(rank) for rank in watched if rank != self.rank}
+                now = time.monotonic()
+                # A process that was itself stopped or got no core could not see heartbeats in that time, so the time
+                # must not count as the others' silence.
+                passed, before = min(now - before, 2 * self._every_s), now
+                self._answered = now
+                for rank, sign in signs.items():
+                    last, silent = self._seen.get(rank, ("", 0.0))
+                    self._seen[rank] = (sign, 0.0 if sign != last else silent + passed)
+                    self._judge(rank)
             except RuntimeError as error:
                 if not self._left.is_set():
                     self._end(f"rank 0 or the launcher, which holds the store of this run, is gone ({error})", 0)
                 return
-            now = time.monotonic()
-            # A process that was itself stopped or got no core could not see heartbeats in that time, so the time must
-            # not count as the others' silence.
-            passed, before = min(now - before, 2 * self._every_s), now
-            self._answered = now
-            for rank, sign in signs.items():
-                last, silent = self._seen.get(rank, ("", 0.0))
-                self._seen[rank] = (sign, 0.0 if sign != last else silent + passed)
-            self._judge(watched)
 
     def _life(self, count: int) -> str:
         return json.dumps([count, self._here, self.doing()])
@@ -159,15 +161,16 @@ class Pulse:
         key = f"beat/{rank}"
         return self._store.get(key).decode() if self._store.check([key]) else ""
 
-    def _judge(self, watched: Any) -> None:
-        for rank in watched:
-            if rank == self.rank or rank not in self._seen:
-                continue
-            sign, silent = self._seen[rank]
-            gone = self._lost.is_set() and _is_dead(sign)
-            patience = min(_LOST_S, self.limit_s or _LOST_S) if self._lost.is_set() else self.limit_s
-            if gone or (patience and silent > patience):
-                self._other_failed(rank, _silence(rank, sign, silent, gone=gone), told=False)
+    def _is_gone(self, rank: int, sign: str) -> bool:
+        """True if the process of a rank on this machine has ended without leaving the run."""
+        return _is_dead(sign) and not self._store.check([f"left/{rank}"])
+
+    def _judge(self, rank: int) -> None:
+        sign, silent = self._seen[rank]
+        gone = self._is_gone(rank, sign)
+        patience = min(_LOST_S, self.limit_s or _LOST_S) if self._lost.is_set() else self.limit_s
+        if gone or (patience and silent > patience):
+            self._other_failed(rank, _silence(rank, sign, silent, gone=gone), told=False)
 
     def _other_failed(self, rank: int, message: str, *, told: bool = True) -> None:
         """Ends this process because another rank has failed or counts as dead.
@@ -176,9 +179,8 @@ class Pulse:
             told: that rank reports its failure itself, and needs a moment for it.
         """
         if not told:
-            self._store.compare_set("failed", "", json.dumps([rank, message]))
-            first = json.loads(self._store.get("failed"))
-            if first[0] != rank:  # another rank was reported before
+            first = json.loads(self._store.compare_set("failed", "", json.dumps([rank, message])))
+            if first != [rank, message]:  # another reason was reported before, by that rank or about another one
                 return self._other_failed(*first)
         silent = message.startswith(_silence_of(rank))
         if not silent and self._left.wait(_AFTER_S):
@@ -203,8 +205,7 @@ class Pulse:
             if self._left.is_set():
                 return
             if speaks and self._speaks_of(culprit):
-                resume = f". Continue from the last checkpoint: {self.resume}" if self.resume else ""
-                _write(_STDERR, f"error: {message}; rank {self.rank} was in {self.doing()}{resume}")
+                self._report(message)
             if self.folder is not None:
                 # The folder may not exist on other machines.
                 with (
@@ -215,28 +216,39 @@ class Pulse:
                     faulthandler.dump_traceback(file.fileno(), all_threads=True)
             os._exit(_EXIT_CODE)  # a regular exit could hang, since the main thread waits for a lost rank
 
+    def _report(self, message: str) -> None:
+        resume = f". Continue from the last checkpoint: {self.resume}" if self.resume else ""
+        _write(_STDERR, f"error: {message}; rank {self.rank} was in {self.doing()}{resume}")
+
 
 def _silence_of(rank: int) -> str:
     return f"rank {rank} is lost"
 
 
 def _silence(rank: int, sign: str, silent: float, *, gone: bool) -> str:
-    _, here, doing = json.loads(sign) if sign else (0, "", "starting")
-    host, _, pid = here.partition(" ")
-    where = f" (process {pid} on {host})" if here else ""
+    _, here, doing = json.loads(sign) if sign else (0, None, "starting")
+    where = f" (process {here[1]} on {here[0]})" if here else ""
     how = "its process has ended, as if killed" if gone else f"it sent no heartbeat for {silent:.0f} s"
     return f"{_silence_of(rank)}{where}: {how}, last in {doing}"
 
 
+def _process_space() -> str:
+    """Identifies what process numbers refer to: processes with another one can't be seen. Containers may share a
+    machine's name, and machines may have the same name."""
+    with contextlib.suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip() + os.readlink("/proc/self/ns/pid")
+    return socket.gethostname()  # without Linux
+
+
 def _is_dead(sign: str) -> bool:
-    """True if the rank is on this machine and its process is gone."""
+    """True if the rank's process would be visible here, and is gone."""
     if not sign:
         return False
-    host, _, pid = json.loads(sign)[1].partition(" ")
-    if host != socket.gethostname():
+    _, pid, space = json.loads(sign)[1]
+    if space != _process_space():
         return False
     try:
-        os.kill(int(pid), 0)
+        os.kill(pid, 0)
     except ProcessLookupError:
         return True
     except PermissionError:
@@ -244,7 +256,7 @@ def _is_dead(sign: str) -> bool:
     return sys.platform == "linux" and _is_zombie(pid)
 
 
-def _is_zombie(pid: str) -> bool:
+def _is_zombie(pid: int) -> bool:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     return True

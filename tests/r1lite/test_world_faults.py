@@ -50,6 +50,12 @@ def errors(printed):
     return [line for line in printed.splitlines() if line.startswith("error: ")]
 
 
+def only_error(printed):
+    found = errors(printed)
+    assert len(found) == 1, printed
+    return found[0]
+
+
 @pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_an_exception_on_one_rank(rank, ended):
     printed, out = ended("raises", [rank])
@@ -59,7 +65,7 @@ def test_an_exception_on_one_rank(rank, ended):
 
 def test_ranks_with_other_software_are_refused(ended):
     printed, out = ended("other_software", [1])
-    (error,) = errors(printed)
+    error = only_error(printed)
     assert re.fullmatch(r"error: ranks 0 and 1 have different versions of torch \(\d\S+ and 1\.0\): .*", error)
     assert not out.exists()
 
@@ -67,16 +73,17 @@ def test_ranks_with_other_software_are_refused(ended):
 @pytest.mark.slow
 def test_a_killed_rank_and_resume(ended, goes_on):
     printed, out = ended("killed", [1])
-    (error,) = errors(printed)
+    error = only_error(printed)
     assert error.startswith("error: rank 1 is lost (process ")
     assert "its process has ended, as if killed" in error
     assert error.endswith(f"Continue from the last checkpoint: --resume --out {out} --trust")
     goes_on(out)
 
 
-def test_a_rank_that_is_killed_while_the_other_one_loads(ended):
-    printed, _ = ended("killed_while_loading", [0, 1])
-    (error,) = errors(printed)
+@pytest.mark.parametrize("trouble", ["killed_while_loading", "killed_while_deaf"])
+def test_a_rank_that_is_killed_while_the_other_one_loads(trouble, ended):
+    printed, _ = ended(trouble, [0, 1])
+    error = only_error(printed)
     assert error.startswith("error: rank 0 is lost (process ")
     assert "as if killed, last in " in error
     assert error.endswith("; rank 1 was in loading")
@@ -87,7 +94,7 @@ def test_a_rank_that_is_killed_while_the_other_one_loads(ended):
 def test_a_stopped_rank(rank, ended):
     patience = {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "3"}  # seconds that the launcher waits for the stopped one
     printed, out = ended("stopped", [rank], "--stall-rank-s", "12", env=patience)
-    (error,) = errors(printed)
+    error = only_error(printed)
     assert error.startswith(f"error: rank {rank} is lost (process ")
     assert "it sent no heartbeat for" in error
     assert ", last in " in error  # what it said before: a second may have passed
@@ -97,7 +104,7 @@ def test_a_stopped_rank(rank, ended):
 @pytest.mark.slow
 def test_ranks_that_hang_at_once_say_it_once(ended):
     printed, out = ended("stuck", [0, 1], "--stall-train-s", "6")
-    (error,) = errors(printed)
+    error = only_error(printed)
     assert ": no progress for 6 s in learning (step 2, 5 groups); the last checkpoint remains: " in error
     (other,) = out.glob("stacks-rank-*.txt")
     assert "no progress for 6 s" in other.read_text()
@@ -106,7 +113,7 @@ def test_ranks_that_hang_at_once_say_it_once(ended):
 @pytest.mark.slow
 def test_a_verifier_that_sleeps_for_ever_on_one_rank(ended, goes_on):
     printed, out = ended("sleeping_verifier", [1], "--stall-score-s", "6")
-    (error,) = errors(printed)
+    error = only_error(printed)
     assert error.startswith("error: rank 1: no progress for 6 s in scoring")
     assert "digits" in (out / "stacks.txt").read_text() + printed
     goes_on(out)
@@ -115,7 +122,7 @@ def test_a_verifier_that_sleeps_for_ever_on_one_rank(ended, goes_on):
 @pytest.mark.slow
 def test_memory_that_runs_out_on_one_rank_of_a_model_in_parts(ended, goes_on):
     printed, out = ended("out_of_memory", [1], "--shard", "full")
-    (error,) = errors(printed)
+    error = only_error(printed)
     assert error.startswith("error: rank 1")
     assert "--micro-batch-tokens" in error
     goes_on(out)
@@ -124,7 +131,7 @@ def test_memory_that_runs_out_on_one_rank_of_a_model_in_parts(ended, goes_on):
 @pytest.mark.slow
 def test_a_full_disk_on_the_main_rank(ended, goes_on):
     printed, out = ended("full_disk", [0])
-    (error,) = errors(printed)
+    error = only_error(printed)
     assert error.startswith("error: rank 0, in saving (records of step 2): ")
     assert "No space left on device" in error
     assert (out / "checkpoints" / "step-000001").exists()
@@ -141,7 +148,7 @@ def test_a_full_disk_on_the_main_rank(ended, goes_on):
 )
 def test_a_rank_fails_while_its_part_is_written(trouble, begins, says, ended, goes_on):
     printed, out = ended(trouble, [1], "--shard", "full")
-    (error,) = errors(printed)
+    error = only_error(printed)
     assert error.startswith(begins)
     assert says in error
     assert [path.name for path in (out / "checkpoints").iterdir() if path.name[0] != "."] == ["step-000001"]
