@@ -2,8 +2,8 @@
 
 Each rank writes its state and its current work to the launcher's store. The main rank watches all others; the others
 watch the main rank and the key for failures. A launcher that ends the other ranks after a death may leave them no time
-to say why: their main threads can be in a library's call, where Python handles no signal. Messages are kept in the store, since the process that they are about may
-be gone.
+to say why: their main threads can be in a library's call, where Python handles no signal. Messages are kept in the
+store, since the process that they are about may be gone.
 """
 
 from __future__ import annotations
@@ -196,8 +196,12 @@ class Pulse:
                     self._end(f"rank 0 or the launcher has not answered for {self.limit_s:g} s", 0)
 
     def _speaks_of(self, culprit: int | None) -> bool:
-        """True for the lowest rank beside the one at fault."""
-        return self.rank == (1 if culprit == 0 else 0)
+        """True for the lowest rank beside the one at fault; ranks that are known to be gone don't count."""
+        lower = [rank for rank in range(self.rank) if rank != culprit]
+        try:
+            return all(self._is_gone(rank, self._sign(rank)) for rank in lower)
+        except RuntimeError:  # the store is gone, so nothing is known
+            return not lower
 
     def _end(self, message: str, culprit: int | None, *, speaks: bool = True) -> None:
         """Ends the process; the lowest remaining rank reports the reason."""

@@ -14,19 +14,19 @@ PATIENCE_S = 900  # of a test: far beyond what a loaded machine needs
 
 @pytest.fixture
 def ended(tmp_path, tiny_path, sums_path, forks):
-    """A function: what a run of two ranks with this trouble printed. It saves after each step."""
+    """A function: what a run of so many ranks with this trouble printed. It saves after each step."""
 
-    def play(trouble, ranks, *more, meanwhile=lambda process, out: None, env=None):
+    def play(trouble, ranks, *more, size=2, meanwhile=lambda process, out: None, env=None):
         out, pids = tmp_path / "run", tmp_path / "pids"
         pids.mkdir()
         inputs = ["--model", str(tiny_path), "--source", str(sums_path), "--save-every", "1", "--out", str(out)]
         job = {"argv": [*CASES["plain"], *inputs, *more], "trouble": trouble, "ranks": ranks, "pids": str(pids)}
-        process = forks.start_ranks(tmp_path, [job], env=env)
+        process = forks.start_ranks(tmp_path, [job], size, env=env)
         meanwhile(process, out)
         printed = "".join(process.communicate(timeout=PATIENCE_S))
         assert process.returncode != 0, printed
         assert not [file.name for file in pids.iterdir() if Path("/proc", file.read_text()).exists()], printed
-        assert len(list(pids.iterdir())) == 2
+        assert len(list(pids.iterdir())) == size
         return printed, out
 
     return play
@@ -78,6 +78,13 @@ def test_a_killed_rank_and_resume(ended, goes_on):
     assert "its process has ended, as if killed" in error
     assert error.endswith(f"Continue from the last checkpoint: --resume --out {out} --trust")
     goes_on(out)
+
+
+@pytest.mark.exhaustive
+def test_two_ranks_that_are_killed_at_once(ended):
+    printed, _ = ended("killed", [0, 1], size=3)
+    error = only_error(printed)
+    assert re.match(r"error: rank [01] is lost .*, as if killed, .*; rank 2 was in learning", error)
 
 
 @pytest.mark.parametrize("trouble", ["killed_while_loading", "killed_while_deaf"])
