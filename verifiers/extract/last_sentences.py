@@ -141,7 +141,7 @@ def _closing(text: str, start: int, end: int, prompt: str) -> tuple[int, list[Sp
     low = max(start, end - _LOOK)
     language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
     sentences = all_sentences(text, low, end)
-    wanted = asked_of(prompt[-2000:])
+    wanted = asked_of(prompt[-2000:]) if sentences else NOTHING
     while len(sentences) > 2 and _is_courtesy(text[slice(*sentences[-1])], language):
         sentences.pop()
     del sentences[_explained_from(text, sentences, language) :]
