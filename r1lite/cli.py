@@ -120,7 +120,13 @@ def _ran(name: str, *rest: str) -> int:
         _refuse_flags_of_others(name, rest)
         config = load(config_class, rest, prog=f"r1lite {name}")
         importlib.import_module("r1lite.training.early").check_early(config)
-        pkgutil.resolve_name(target)(config)
+        try:
+            pkgutil.resolve_name(target)(config)
+        except SystemExit as error:
+            # Without a message, a run that a user's code ended would look like a success.
+            if error.code in (0, None):
+                raise RunError("code that this command called ended the program by sys.exit()") from error
+            raise
     except UserError as error:
         return _fail(str(error), 2)
     except ModuleNotFoundError as error:

@@ -67,6 +67,19 @@ def trouble(problem: Problem, completion: Completion):
     return float(completion.text.isdigit())
 
 
+def forks(problem: Problem, completion: Completion):
+    """Forks as the completion says; the fork returns to the caller, which it must not."""
+    how, text = completion.text.split()
+    if how != "plain" and not os.fork():
+        if how == "raises":
+            raise ValueError("in the fork")
+        if how == "exits":
+            sys.exit(0)
+        if how == "hangs":
+            time.sleep(3)
+    return float(text == "1")
+
+
 class SlowToLoad:
     """Loads for longer than one completion may take."""
 

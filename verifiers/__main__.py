@@ -126,6 +126,12 @@ def _ran(arguments: list[str] | None) -> int:
             what = f"{error.filename}: {error.strerror}"
         print(f"error: {what}", file=sys.stderr)
         return 2
+    except SystemExit as error:
+        if error.code not in (0, None):
+            raise
+        # Without a message, a command that did nothing would look like a success.
+        print("error: code that this command called ended the program by sys.exit()", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130
 

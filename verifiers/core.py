@@ -148,3 +148,10 @@ def raised_in(error: BaseException, own: str = "") -> str:
         return ""
     blamed = next((at for at in reversed(frames) if at.filename == own), frames[-1])
     return f" in {blamed.filename}, line {blamed.lineno}"
+
+
+def import_failure(error: BaseException) -> str:
+    """Describes the exception of importing a user's module."""
+    ends = isinstance(error, SystemExit)
+    hint = '; it must not end the program when it is imported: write `if __name__ == "__main__":` before its main part'
+    return f"{type(error).__name__}: {error}{raised_in(error)}{hint * ends}"

@@ -42,8 +42,8 @@ _MAX_CHUNK = 256
 _MAX_CHUNK_BYTES = 1 << 20
 _CHUNK_S = 0.02  # what a chunk should take: its items wait for one another, and each chunk costs a fraction of this
 _AHEAD = 3  # chunks of a single call assigned to a worker at a time, including the one it works on
-_START_TIMEOUT_S = 120.0
-_MAX_FAILED_STARTS = 3
+START_TIMEOUT_S = 120.0
+MAX_FAILED_STARTS = 3  # of each worker
 _POLL_S = 0.05
 LATE = "no verdict within"  # in the error of a completion whose deadline passed
 CLOSED = 97  # exit status of a worker whose verifier closed the worker's pipes
@@ -117,6 +117,7 @@ class Pool:
         reward: sent to the workers by name and options; verifier objects in it must be importable (picklable).
         workers: number of processes; None = one per available core.
         timeout_s: hard deadline of one completion, in seconds of wall time.
+        start_timeout_s: the same for the start of a worker, which imports and prepares the verifiers.
         memory_mib: private memory of a worker; exceeding it raises MemoryError in the worker, or ends it. None = no
             limit.
         environment: environment variables that differ in the workers.
@@ -133,6 +134,7 @@ class Pool:
         *,
         workers: int | None = None,
         timeout_s: float = 30.0,
+        start_timeout_s: float = START_TIMEOUT_S,
         memory_mib: int | None = 4096,
         environment: Mapping[str, str] | None = None,
         dies_with_thread: bool = False,
@@ -141,6 +143,7 @@ class Pool:
         if count < 1 or timeout_s <= 0:
             raise ValueError(f"workers must be >= 1 and timeout_s > 0, got {count} and {timeout_s}")
         self.reward, self.timeout_s, self.memory_mib = reward, timeout_s, memory_mib
+        self.start_timeout_s = start_timeout_s
         try:
             self._setup = pickle.dumps((sys.path, REGISTERED, reward.formula, reward.options, reward.ready, memory_mib))
         except Exception as error:  # pickling a user's object may raise anything
@@ -283,8 +286,9 @@ class Pool:
                     self._take(worker, *message)
         now = time.monotonic()
         for worker in list(self._workers):
-            if worker.chunks and worker.is_late(now, self.timeout_s):
-                self._bury(worker, f"{LATE} {self.timeout_s:g} s")
+            if worker.chunks and worker.is_late(now, self.timeout_s, self.start_timeout_s):
+                late = f"{LATE} {self.timeout_s:g} s" if worker.ready else f"not ready in {self.start_timeout_s:.3g} s"
+                self._bury(worker, late)
 
     def _take(self, worker: _Worker, seconds: float, results: list[tuple[Any, ...]]) -> None:
         """Stores the results of a worker's oldest chunk; the size of the next chunks follows from its time."""
@@ -312,10 +316,11 @@ class Pool:
             first.call.done[culprit[0]] = Score(None, {}, error, self.reward.versions)
         else:
             self._failed_starts += 1
-            if self._failed_starts >= _MAX_FAILED_STARTS * len(self._workers):
+            if self._failed_starts >= MAX_FAILED_STARTS * len(self._workers):
+                does = "hang" if why.startswith("not ready") else "end the process"
                 raise VerifierError(
                     f"the worker processes of '{self.reward.formula}' die before they score anything "
-                    f"({why or f'exit status {code}'}); does importing its verifiers end the process?"
+                    f"({why or f'exit status {code}'}); does importing or preparing its verifiers {does}?"
                 )
         for chunk in reversed(worker.chunks):
             self._again(chunk.call, chunk.items)
@@ -400,11 +405,11 @@ class _Worker:
         """Returns (index in the chunk of the current item, or -1; time at which it began)."""
         return int(PLACE.unpack_from(self._page)[0]), float(SINCE.unpack_from(self._page, PLACE.size)[0])
 
-    def is_late(self, now: float, timeout_s: float) -> bool:
+    def is_late(self, now: float, timeout_s: float, start_timeout_s: float) -> bool:
         """True if the current item, or the start of the process, takes too long."""
         place, since = seen = self.progress()
         if place < 0:
-            return not self.ready and now - self._born > _START_TIMEOUT_S
+            return not self.ready and now - self._born > start_timeout_s
         # Read twice: another processor may see one half of the note before the other.
         before, self._suspected = self._suspected, seen if now - since > timeout_s else None
         return self._suspected is not None and self._suspected == before

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast, overload
 
-from verifiers.core import Problem, Verifier, did_you_mean, raised_in
+from verifiers.core import Problem, Verifier, did_you_mean, import_failure, raised_in
 
 # Import strings, so that looking at the names loads no verifier.
 VERIFIERS: dict[str, str] = {
@@ -88,6 +88,8 @@ def resolve(spec: str, **options: Any) -> Verifier:
         made: Any = target(**options) if inspect.isclass(target) else target
     except TypeError as error:  # an option has the wrong type
         raise ValueError(f"verifier '{spec}': {error}") from error
+    except SystemExit as error:
+        raise ValueError(f"verifier '{spec}': __init__() raised SystemExit: {error}{raised_in(error)}") from error
     if options and made is target:
         made = functools.partial(target, **options)
     if not callable(made):
@@ -155,10 +157,8 @@ def _import(target: str, spec: str) -> Any:
     module_name, _, attribute = target.partition(":")
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # importing a user's module may fail in any way
-        raise ValueError(
-            f"verifier '{spec}': can't import '{module_name}': {type(error).__name__}: {error}{raised_in(error)}"
-        ) from error
+    except (Exception, SystemExit) as error:  # importing a user's module may fail in any way
+        raise ValueError(f"verifier '{spec}': can't import '{module_name}': {import_failure(error)}") from error
     try:
         return functools.reduce(getattr, attribute.split("."), module)
     except AttributeError as error:

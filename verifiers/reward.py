@@ -6,6 +6,7 @@ import copy
 import functools
 import hashlib
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -110,11 +111,18 @@ class Reward:
         return Score(reward, verdicts, versions=self.versions)
 
     def prepare(self) -> None:
-        """Calls `prepare()` of each verifier that has it, so that slow resources are loaded before the first score."""
-        for verify in self.verifiers.values():
+        """Calls `prepare()` of each verifier that has it, so that slow resources are loaded before the first score.
+
+        Raises: the exception of `prepare()`; VerifierError in the place of SystemExit.
+        """
+        for name, verify in self.verifiers.items():
             prepare = getattr(_bare(verify), "prepare", None)
             if callable(prepare):
-                prepare()
+                try:
+                    prepare()
+                except SystemExit as error:
+                    why = f"prepare() raised SystemExit: {error}{raised_in(error)}"
+                    raise VerifierError(f"verifier '{name}': {why}") from error
 
     @property
     def range(self) -> tuple[float, float]:
@@ -180,9 +188,14 @@ def _verdicts(name: str, verify: Verifier, pairs: list[tuple[Problem, Completion
     if many is None or not pairs:
         return [_attempt(name, verify, *pair) for pair in pairs]
     shown = pairs if _reads_prefill(verify) else [(problem, as_read(completion)) for problem, completion in pairs]
+    process = os.getpid()
     try:
         found = list(many(shown))
     except Exception:  # the item at fault is not known, so each is checked alone
+        found = None
+    finally:
+        _end_if_forked(process)
+    if found is None:
         return [_attempt(name, verify, *pair) for pair in pairs]
     if len(found) != len(pairs):
         error = VerifierError(f"verifier '{name}': verify_many returned {len(found)} results for {len(pairs)} items")
@@ -213,6 +226,7 @@ def _verdict(
 ) -> Verdict:
     """Returns the verdict of `verify`, or of `call`, which returns its result from a batch."""
     reads = _reads_prefill(verify)
+    process = os.getpid()
     try:
         found: Any = (call or verify)(problem, completion if reads else as_read(completion))
     except VerifierError:
@@ -224,8 +238,12 @@ def _verdict(
             f"verifier '{name}' raised {type(error).__name__}: {error}{place} (on {item}); "
             "a bad completion should score 0, and what can't be checked should raise VerifierError"
         ) from error
+    finally:
+        _end_if_forked(process)
     if isinstance(found, Verdict):
         return found if reads else placed(found, completion)
+    if type(found).__module__ == "numpy" and getattr(found, "shape", None) == ():  # as `numpy.isclose` returns
+        found = found.item()
     if isinstance(found, bool | int | float):  # from a user's plain function
         try:
             return Verdict(float(found), "ok" if found else "zero")
@@ -237,6 +255,12 @@ def _verdict(
         f"verifier '{name}' returned {type(found).__name__}; it must return a Verdict, a float or a bool"
         f"{_made_in(verify)}"
     )
+
+
+def _end_if_forked(process: int) -> None:
+    """Ends a fork that a verifier made and that returned from it, which would go on as a second copy of the caller."""
+    if os.getpid() != process:
+        os._exit(1)
 
 
 def _made_in(verify: Any) -> str:

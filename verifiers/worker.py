@@ -26,7 +26,9 @@ _FIELDS = operator.attrgetter("score", "reason", "detail", "answer", "span", "go
 
 def main(page_fd: int, die_with_parent: bool) -> None:
     """Serves until the pipe ends."""
-    inbox, outbox = os.dup(0), os.dup(1)
+    pipes = [os.dup(0), os.dup(1)]
+    inbox, outbox = pipes
+    os.register_at_fork(after_in_child=lambda: _close(pipes))  # a verifier's fork must not receive or answer anything
     # A verifier that prints must not write to our pipe, and one that reads must not read from it.
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -46,7 +48,7 @@ def main(page_fd: int, die_with_parent: bool) -> None:
     except Exception as error:  # importing a user's verifier may fail in any way
         _write(outbox, f"{type(error).__name__}: {error}")
         return
-    pipes = _identities(inbox, outbox)
+    known = _identities(inbox, outbox)
     gc.freeze()  # loaded objects stay, so the garbage collector need not scan them again and again
     _write(outbox, "ready")
     while (body := _read(inbox)) is not None:
@@ -56,7 +58,7 @@ def main(page_fd: int, die_with_parent: bool) -> None:
             SINCE.pack_into(page, PLACE.size, time.monotonic())  # before the index: see PLACE
             PLACE.pack_into(page, 0, place)
             results.append(_scored(reward, Problem(*row[:6]), Completion(*row[6:])))
-            if _identities(inbox, outbox) != pipes:  # checked at once, while the note in the page names this item
+            if _identities(inbox, outbox) != known:  # checked at once, while the note in the page names this item
                 os._exit(CLOSED)
         PLACE.pack_into(page, 0, -1)
         seconds = time.monotonic() - began
@@ -82,6 +84,12 @@ def _scored(reward: Reward, problem: Problem, completion: Completion) -> Result:
 def plain_result(score: Score) -> Result:
     """Returns a score in a form that can be sent anywhere, whatever a user's verifier put in its verdicts."""
     return _in_plain_types((score.reward, [_FIELDS(verdict) for verdict in score.verdicts.values()], score.error))
+
+
+def _close(descriptors: list[int]) -> None:
+    """Closes descriptors, and forgets them: their numbers may be other files' when a fork makes a fork of its own."""
+    while descriptors:
+        os.close(descriptors.pop())
 
 
 def _identities(*descriptors: int) -> list[tuple[int, int]] | None:

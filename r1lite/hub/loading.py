@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.errors import UserError, first_line
-from r1lite.hub.revisions import pinned
+from r1lite.hub.revisions import is_path, pinned
 
 _TOKENIZER_FILES = ("tokenizer*", "vocab*", "*.model", "*.tiktoken", "tekken.json")
 
@@ -55,7 +55,7 @@ def empty_model(shape: Any) -> Any:
 
 
 def why_not(name: object, error: Exception) -> str:
-    """One line about an exception in loading a model; it names a file of weights that is cut short."""
+    """One line about an exception in loading a model, with the cause where the library's message hides it."""
     from safetensors import safe_open
 
     if isinstance(error, UserError):
@@ -66,4 +66,8 @@ def why_not(name: object, error: Exception) -> str:
                 pass
         except Exception as damage:  # the library's own, which depend on the damage
             return f"{path} is incomplete or damaged: {damage}"
+    if is_path(str(name)) and not Path(str(name)).expanduser().exists():
+        return "no such folder here"
+    if "ignore_mismatched_sizes" in str(error):
+        return "its weights have other shapes than its config.json says"
     return f"{type(error).__name__}: {first_line(error)}"

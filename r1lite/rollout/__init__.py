@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
-from r1lite.errors import RunError
+from r1lite.errors import RunError, UserError
 from r1lite.model.lora import Adapter
 from verifiers import Completion
 from verifiers.end_tokens import END_TOKENS
@@ -132,9 +132,13 @@ def eos_ids(model_or_config: object, tokenizer: Any) -> list[int]:
 
     END_TOKENS are needed because a fine-tuned model's generation config may lack the token that ends a turn of its
     chat template; the model would then continue into the user's turn.
+
+    Raises UserError if the generation config holds anything but ids.
     """
     configured = getattr(getattr(model_or_config, "generation_config", None), "eos_token_id", None)
     eos = configured if isinstance(configured, list) else [configured]
+    if not all(token is None or (isinstance(token, int) and token >= 0) for token in eos):
+        raise UserError(f"the model's generation_config.json: eos_token_id must be a token id, got {configured!r}")
     added = tokenizer.get_added_vocab()
     named = [added[text] for text in END_TOKENS if text in added]
     return sorted({token for token in [*eos, tokenizer.eos_token_id, *named] if token is not None})

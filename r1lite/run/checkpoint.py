@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
+import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -129,9 +131,13 @@ def _written_aside(path: Path, step: int) -> Iterator[Path]:
         if isinstance(error, RunError):
             raise
         free = shutil.disk_usage(path.parent).free / 1e6
+        # A library's message has the text of the system's error, but not its number.
+        if os.strerror(errno.EFBIG) in str(error):
+            do = "(the file system or ulimit -f allows only smaller files). Raise that limit"
+        else:
+            do = f"({free:,.1f} MB are free there without it). Make room there"
         raise RunError(
-            f"the checkpoint of step {step} can't be written to {path}: {error} "
-            f"({free:,.1f} MB are free there without it). Make room there, then continue with --resume"
+            f"the checkpoint of step {step} can't be written to {path}: {error} {do}, then continue with --resume"
         ) from error
 
 

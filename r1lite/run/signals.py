@@ -1,4 +1,7 @@
-"""Handles SIGINT, SIGTERM and SIGHUP: they stop a run at a point from which it can be resumed."""
+"""Handles SIGINT, SIGTERM, SIGHUP and SIGUSR1, which Slurm sends before a job's time is over if it is asked to.
+
+They stop a run at a point from which it can be resumed.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class StopSignal:
     def __enter__(self) -> StopSignal:
         # Python only delivers signals to the main thread; a run in another thread can't be stopped by them.
         signums = (
-            (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+            (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
             if threading.current_thread() is threading.main_thread()
             else ()
         )

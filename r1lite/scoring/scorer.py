@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from r1lite.config import EvalConfig, ProblemsConfig, RLConfig
-from r1lite.errors import UserError
+from r1lite.errors import RunError, UserError
 from r1lite.scoring.voting import Same, same_by, same_text
 from r1lite.tasks import Task
 from r1lite.types import Rollout
@@ -130,7 +130,7 @@ class Scorer:
             reward: include the reward formula, which an evaluation does not use.
         """
         asked = self._batches if reward else self._batches[1:]
-        found = [batches.map([(problem, completion)]) for batches in asked]
+        found = [self._mapped(batches, [(problem, completion)]) for batches in asked]
         return list(dict.fromkeys(score.error for scores in found for score in scores if score.error))
 
     def same_answer(self, problem: Problem) -> Same | None:
@@ -144,12 +144,16 @@ class Scorer:
     def _mapped(
         self, batches: BatchScorer | RayScorer, pairs: Pairs, scored: Callable[[], object] | None = None
     ) -> list[Score]:
+        """Returns the scores in order. Raises RunError if the worker processes can't score."""
         found = []
-        with contextlib.nullcontext() if batches.overlaps else self._one_call:
-            for score in batches.map(pairs):
-                found.append(score)
-                if scored is not None:
-                    scored()
+        try:
+            with contextlib.nullcontext() if batches.overlaps else self._one_call:
+                for score in batches.map(pairs):
+                    found.append(score)
+                    if scored is not None:
+                        scored()
+        except (ValueError, VerifierError) as error:  # the reward can't be set up in them, or they die at once
+            raise RunError(str(error)) from error
         return found
 
     def _held(

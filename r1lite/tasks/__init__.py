@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from r1lite.errors import UserError
 from verifiers import Problem
-from verifiers.core import did_you_mean, raised_in
+from verifiers.core import did_you_mean, import_failure, raised_in
 
 R = TypeVar("R")
 
@@ -94,7 +94,7 @@ def called(what: str, function: Callable[..., R], *values: Any, refuses: tuple[t
     """
     try:
         return function(*values)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if isinstance(error, (UserError, *refuses)):
             raise
         own = getattr(getattr(function, "__code__", None), "co_filename", "")
@@ -154,10 +154,10 @@ def find(name: str) -> Task:
     module_name, _, attribute = target.partition(":")
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # importing a user's module can raise anything
+    except (Exception, SystemExit) as error:  # importing a user's module can raise anything
         dotted = module_name.removesuffix(".py").replace("/", ".")
         hint = f"; write the module without its suffix: {dotted}:{attribute}" if module_name.endswith(".py") else ""
-        raise UserError(f"--task {name}: {type(error).__name__}: {error}{raised_in(error)}{hint}") from error
+        raise UserError(f"--task {name}: {import_failure(error)}{hint}") from error
     try:
         task = functools.reduce(getattr, attribute.split("."), module)
     except AttributeError as error:

@@ -68,6 +68,11 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     with computes_wide(model):
         causal = _is_causal(model)
     if not causal:
+        if (broken := _not_finite(model)) is not None:
+            raise UserError(
+                f"--model {config.model}: its weight {broken} is not finite (NaN or infinity), as after a run that "
+                "diverged: use an earlier checkpoint"
+            )
         raise UserError(
             f"--model {config.model}: {type(model).__name__} attends to later tokens, so it is no causal language model"
         )
@@ -139,6 +144,12 @@ def attention_of(config: ProblemsConfig, shape: Any) -> str:
     if getattr(config, "padding_free", False):
         return varlen.register()
     return register() if config.device == "cpu" else "sdpa"
+
+
+def _not_finite(model: Any) -> str | None:
+    """Returns the name of a weight that holds NaN or infinity; None if all weights are finite."""
+    weights = ((name, weight) for name, weight in model.named_parameters() if weight.is_floating_point())
+    return next((name for name, weight in weights if not weight.isfinite().all()), None)
 
 
 def _is_causal(model: Any) -> bool:

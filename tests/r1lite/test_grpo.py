@@ -100,7 +100,7 @@ def test_the_kept_configuration_runs_again_bit_for_bit(uninterrupted, tmp_path, 
     assert outcome(tmp_path / "again") == outcome(out)
 
 
-@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
 @pytest.mark.parametrize("after", [0, 4])
 def test_stopped_and_resumed_is_the_same_as_never_stopped(
     uninterrupted, tiny_path, sums_path, tmp_path, forks, signum, after
@@ -171,6 +171,13 @@ def test_micro_batches_change_nothing_but_rounding(uninterrupted, tiny_path, sum
         (["--reward", ""], "can't read the reward formula"),
         (["--task", "trouble_for_tests:EMPTY"], "0 problems to train on"),
         (["--task", "trouble_for_tests:BROKEN"], "no such place"),
+        (["--task", "trouble_for_tests:ENDING"], "load() raised SystemExit: 0"),
+        (["--task", "ending_for_tests:TASK"], "it must not end the program when it is imported"),
+        (["--reward", "ending_for_tests:score"], "it must not end the program when it is imported"),
+        (["--reward", "trouble_for_tests:EndsWhenMade"], "__init__() raised SystemExit: 0"),
+        (["--reward", "trouble_for_tests:EndsWhenPrepared"], "prepare() raised SystemExit: 0"),
+        (["--reward", "trouble_for_tests:ends"], "SystemExit: 0"),
+        (["--reward", "trouble_for_tests:ends", "--score-workers", "0"], "ended the program by sys.exit()"),
         (["--group-size", "1"], "GRPO compares the completions"),
     ],
 )
@@ -179,7 +186,9 @@ def test_mistakes_of_use_leave_nothing_behind(change, message, tiny_path, sums_p
     flags = dict(zip(FLAGS[::2], FLAGS[1::2], strict=True))
     flags |= {"--model": str(tiny_path), "--source": str(sums_path), "--out": str(tmp_path / "run")}
     flags |= dict(zip(change[::2], change[1::2], strict=True))
-    assert main(["grpo", *(word for pair in flags.items() for word in pair)]) == 2
+    in_use = ("prepare()", "ended the program by")  # a reward's own code ran: no wrong usage
+    code = 1 if message.startswith(in_use) else 2
+    assert main(["grpo", *(word for pair in flags.items() for word in pair)]) == code
     shown = capsys.readouterr().err
     assert message in shown
     assert "Traceback" not in shown

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from verifiers import VERIFIERS, Completion, Problem, Reward, Verdict, resolve
+from verifiers import VERIFIERS, Completion, Problem, Reward, Verdict, VerifierError, resolve
 from verifiers.__main__ import main
 from verifiers.audit import audit
 from verifiers.audit.cases import near_misses
@@ -102,6 +102,24 @@ def test_an_audit_ends_whatever_hangs(shorter):
     assert {"huge", "injection"} <= {
         finding.family for finding in report.findings if "no verdict within" in finding.detail
     }
+
+
+def test_a_start_that_never_ends_ends_the_audit(monkeypatch):
+    monkeypatch.setattr("verifiers.audit.run._SHORTEST_START_S", 0.5)
+    with pytest.raises(VerifierError, match=r"not ready in 0\.5 s.*does importing or preparing its verifiers hang\?"):
+        audit("trouble_for_tests:NeverPrepared", [PROBLEM], workers=1, limit_s=1.5, maths=False)
+
+
+def test_code_that_ends_the_program_is_no_success(tmp_path, capsys):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"prompt": "1+1?", "answer": "2", "completion": "2"}\n')
+    for argv, message in (
+        (["audit", "ending_for_tests:score"], "it must not end the program when it is imported"),
+        (["audit", "trouble_for_tests:EndsWhenMade"], "__init__() raised SystemExit: 0"),
+        (["score", str(rows), "--reward", "trouble_for_tests:ends", "--workers", "0"], "ended the program by sys.exit"),
+    ):
+        assert main(argv) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_what_there_was_no_time_for_is_a_finding():

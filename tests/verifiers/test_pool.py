@@ -84,6 +84,28 @@ def test_trouble_costs_one_unscored_item_each():
         assert "must be text" in odd.error
 
 
+def test_a_fork_that_comes_back_from_a_verifier_is_no_second_worker():
+    hows = ["returns", "raises", "exits", "hangs", "plain"]
+    texts = [f"{how} {number % 3 % 2}" for number, how in enumerate(hows * 12)]
+    with Pool(Reward("pool_trouble_for_tests:forks"), workers=1, timeout_s=20) as pool:
+        for _ in range(2):
+            scores = list(pool.map(pairs(texts)))
+            assert [score.reward for score in scores] == [float(text[-1]) for text in texts], scores
+
+
+def test_a_fork_that_comes_back_from_a_verifier_is_no_second_caller(tmp_path):
+    code = (
+        "from verifiers import *\nfrom test_pool import pairs\n"
+        "texts = [f'{how} 1' for how in ('returns', 'raises', 'exits', 'plain')]\n"
+        "print([score.reward for score in score_many(Reward('pool_trouble_for_tests:forks'), pairs(texts), workers=0)])"
+    )
+    paths = os.pathsep.join([str(TESTS), str(TESTS / "verifiers"), str(TESTS.parent)])
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths}
+    )
+    assert (ran.stdout, ran.returncode) == ("[1.0, 1.0, 1.0, 1.0]\n", 0), ran.stderr
+
+
 def test_what_a_worker_notes_is_never_half_new_and_half_old():
     """An index beside an outdated time would seem late at once: unscored, in one run of some hundreds."""
     old, stop = [], threading.Event()
@@ -118,7 +140,7 @@ def test_a_worker_is_late_only_if_it_is_seen_so_twice():
         for since, late in ((now - 40, False), (now, False), (now - 40, False), (now - 40, True)):
             SINCE.pack_into(worker._page, PLACE.size, since)
             PLACE.pack_into(worker._page, 0, 0)
-            assert worker.is_late(now, 30) is late
+            assert worker.is_late(now, 30, 120) is late
 
 
 def test_names_registered_here_are_known_there():

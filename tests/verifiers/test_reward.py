@@ -125,6 +125,13 @@ def test_plain_functions_may_return_numbers():
     assert Reward("f", verifiers={"f": lambda p, c: 0.25})(PROBLEM, COMPLETION).reward == 0.25
 
 
+@pytest.mark.parametrize(("kind", "value"), [("bool", True), ("float32", 0.25), ("int64", 1)])
+def test_plain_functions_may_return_numpy_s_numbers(kind, value):
+    returned = getattr(pytest.importorskip("numpy"), kind)(value)
+    score = Reward("f", verifiers={"f": lambda p, c: returned})(PROBLEM, COMPLETION)
+    assert (score.reward, type(score.reward)) == (value, float)
+
+
 @pytest.mark.parametrize("returned", [2.0, float("nan"), None, "yes"])
 def test_nonsense_from_a_verifier_is_unscored_and_named(returned):
     (score,) = score_many(Reward("f", verifiers={"f": lambda p, c: returned}), [(PROBLEM, COMPLETION)])

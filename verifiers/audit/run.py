@@ -32,12 +32,13 @@ from verifiers.audit.report import Finding, Kind, Report
 from verifiers.audit.samples import sample
 from verifiers.audit.targets import ALONE, reward_of
 from verifiers.core import Completion, Problem
-from verifiers.pool import Pool
+from verifiers.pool import MAX_FAILED_STARTS, START_TIMEOUT_S, Pool
 from verifiers.reward import Reward, Score
 
 SIZES = (4_000, 16_000, 64_000, 256_000)
 LIMIT_S = 300.0
 _SAID = 200  # characters of a verdict's detail in a finding
+_SHORTEST_START_S = 10.0  # of a worker process, on a loaded machine
 _HUGE = 200_000
 _PAID = 0.5  # a score above it counts as "right"; for a formula, a reward above this share of the right answer's reward
 _MAX_PROBLEMS = 40
@@ -73,7 +74,9 @@ def audit(
             None = its own declaration, else "style" for a verifier that gives some texts 1 and some less, regardless
             of the gold.
 
-    Raises: ValueError if the target can't be set up, or a problem has no gold.
+    Raises:
+        ValueError: the target can't be set up, or a problem has no gold.
+        VerifierError: its worker processes end or hang before they score anything.
     """
     reward = reward_of(target, options or {})
     problems = list(problems or sample(target))[:_MAX_PROBLEMS]
@@ -100,7 +103,7 @@ class _Audit:
     def run(self, version: str, sizes: Sequence[int], maths: bool | None) -> Report:
         report = self.report
         report.version = version
-        with Pool(self.reward, workers=self.workers, timeout_s=self.timeout_s) as pool:
+        with self._pool(self.reward, self.workers) as pool:
             if not self.told and self._is_of_manner(pool):
                 report.kind = "style"
             if report.kind != "style":
@@ -111,11 +114,15 @@ class _Audit:
             gating.check(report, self.reward, self.problems, pool, self.bests)
             self._bad_problem(pool)
         self._determinism(cases, found)
-        with Pool(timed(self.reward), workers=1, timeout_s=self.timeout_s) as pool:
+        with self._pool(timed(self.reward), 1) as pool:
             report.growth = measure(pool, self.problems[0], sizes, self.clock)
             self._growth(sizes[-1])
             report.cpu_ms = self._cpu_ms(pool, cases, found)
         return report
+
+    def _pool(self, reward: Reward, workers: int | None) -> Pool:
+        start_s = min(START_TIMEOUT_S, max(self.clock.limit_s / MAX_FAILED_STARTS, _SHORTEST_START_S))
+        return Pool(reward, workers=workers, timeout_s=self.timeout_s, start_timeout_s=start_s)
 
     def _cases(self, maths: bool | None) -> Iterator[Case]:
         problems, report = self.problems, self.report
