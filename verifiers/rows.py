@@ -84,6 +84,8 @@ def rows(path: Path) -> Iterator[tuple[int, Any]]:
                 elif line.strip():
                     yield number, parsed(line)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            if "Not a gzipped file" in str(error) and not number:
+                raise ValueError(f"{path}: not a gzip file, whatever its name says") from error
             raise ValueError(
                 f"{path}:{number + 1}: the gzip file is cut short or damaged from this line on: {error}"
             ) from error
@@ -109,7 +111,8 @@ def parsed(line: bytes) -> Any:
     except json.JSONDecodeError as error:
         return RowError(f"not JSON: {error.msg.removesuffix(' at')} at column {error.colno}")
     except (ValueError, RecursionError) as error:
-        return RowError(f"not JSON: {error}")
+        # Python's message goes on with advice to its programmers.
+        return RowError(f"not JSON: {str(error).partition('; use sys.')[0]}")
 
 
 def unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

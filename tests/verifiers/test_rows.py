@@ -11,7 +11,7 @@ from r1lite.cli import main
 from verifiers.__main__ import main as verifiers_main
 from verifiers.adapters.trl import _problem
 from verifiers.core import GoldError
-from verifiers.rows import Columns, RowError, is_text, pair, rows
+from verifiers.rows import Columns, RowError, is_text, pair, parsed, rows
 from verifiers.sandbox import CodeVerifier
 
 pytestmark = pytest.mark.quick
@@ -74,7 +74,14 @@ def test_a_damaged_gzip_file(damage, command, tmp_path, capsys):
     assert run(command, path, tmp_path / "out") == 2
     said = capsys.readouterr().err
     assert f"{path}:" in said
-    assert "gzip file is cut short or damaged" in said or "not JSON" in said or "not UTF-8" in said
+    if damage == "not packed":
+        assert "not a gzip file, whatever its name says" in said
+    else:
+        assert "gzip file is cut short or damaged" in said or "not JSON" in said or "not UTF-8" in said
+
+
+def test_a_number_of_too_many_digits_is_refused_without_advice_to_programmers():
+    assert "sys." not in str(parsed(b'{"a": %s}' % (b"9" * 5000)))
 
 
 @pytest.mark.parametrize(
