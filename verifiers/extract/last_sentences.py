@@ -90,7 +90,7 @@ _EXPLAINS = any_case(
     r"|(?:spiegazione|motivo)\s*:|(?:è logico|è plausibile|ha senso),? (?:perché|poiché)|(?:uitleg|toelichting"
     r"|förklaring|wyjaśnienie|uzasadnienie|объяснение|açıklama|giải thích|penjelasan)\s*:"
     r"|(?:check|verification|double-check|probe|überprüfung|vérification|comprobación|verificação|verifica|controle"
-    r"|sprawdzenie|проверка|验证|检验|验算|検算|確認|검산|확인)[\s*_:]*\Z"
+    r"|sprawdzenie|проверка|验证|检验|验算|検算|確認|검산|확인)[\s*_:.。：]*\Z"
     r"|(?:это логично|это правдоподобно),? (?:потому что|так как|ведь))(?:(?<=[,:])|(?![^\W\d_]))"
 )
 # "The 11 I started with was wrong", "12 would be wrong": the sentence rejects another value.
@@ -242,7 +242,7 @@ def _explained_from(text: str, sentences: list[Span], language: str) -> int:
         if found is None:
             continue
         rest = text[found.end() : sentences[-1][1]]
-        if _turns(rest, language) or reports(rest, NOTHING) or CORRECTION.search(rest):
+        if _turns(FITS.sub("", rest), language) or reports(rest, NOTHING) or CORRECTION.search(rest):
             break
         before = text[slice(*sentences[index - 1])]
         return index if quantities(before, 0, len(before), language) else len(sentences)
