@@ -101,7 +101,7 @@ def find(text: str, *, strict: bool = False, prompt: str | None = None) -> Extra
             if [tag[1] for tag in tags] != ["", "/"]:
                 return Extraction(None, "several_answers" if len(tags) > 2 else "broken_answer")
             inside = tags[0].end(), tags[1].start()
-            found = boxed(text, *inside) or Extraction(inside, "answer")
+            found = boxed(text, *inside, prompt or "") or Extraction(inside, "answer")
             return found if strict else _unless_taken_back(text, found, tags[1].end(), len(text))
     if strict:
         return Extraction(None, "no_answer_block")
@@ -111,7 +111,7 @@ def find(text: str, *, strict: bool = False, prompt: str | None = None) -> Extra
     before = _before_next_question(text, start, prompt)
     if before is not None:
         return before
-    box = boxed(text, start, end) if text.find("\\", start) >= 0 else None
+    box = boxed(text, start, end, prompt or "") if text.find("\\", start) >= 0 else None
     if box is not None:
         return box
     if text.find("####", start) >= 0:

@@ -7,7 +7,9 @@ import re
 from dataclasses import dataclass
 
 from verifiers.extract.announcements import announced
+from verifiers.extract.asked import question_of
 from verifiers.extract.denials import denied_after, denied_before, unsure_before
+from verifiers.extract.other_symbols import asked_symbol
 from verifiers.extract.retractions import instead, plain_tail, retracted
 from verifiers.extract.sentences import sentence_start
 from verifiers.extract.spans import Extraction, Span, closing_brace
@@ -45,6 +47,8 @@ _SAID_BY = any_case(
 _WRONG = r"\b(?:wrong|incorrect|false|mistaken|not (?:right|correct|true|it))\b"
 _LIKE_A_DENIED_ONE = any_case(rf"{_WRONG}[^.!?\n]{{0,40}}\b(?:so|as|nor|neither) (?:is|was|are)\W*$")
 _OBJECTED = any_case(rf"{_WRONG}(?:[.!,;]+\s*[A-Za-z]{{1,12}})?\W*$")
+_LABEL = lazy_pattern(r"\s*([A-Za-z](?:_\{?\w\}?)?)\s*=(?!=)")
+_COMPOSED = lazy_pattern(r"[-+*^]")
 _TOO = any_case(r"[\s$*)\\\]]*(?:is |was )?(?:too|as well|also|likewise)\b")
 
 
@@ -55,8 +59,11 @@ class _Box:
     content: Span
 
 
-def boxed(text: str, start: int, end: int) -> Extraction | None:
-    """Returns the last box and the earlier ones that must agree with it. The span is None if every box is denied."""
+def boxed(text: str, start: int, end: int, prompt: str = "") -> Extraction | None:
+    """Returns the last box and the earlier ones that must agree with it. The span is None if every box is denied.
+
+    With the question, boxes of the parts of the asked expression are set aside: "\\boxed{a=4}" before that of a + b.
+    """
     boxes = _boxes(text, start, end)
     if boxes is None or not boxes:
         return None if boxes is not None else Extraction(None, "broken_box")
@@ -66,6 +73,7 @@ def boxed(text: str, start: int, end: int) -> Extraction | None:
     if all(unsure_before(text, start, box.start) for box in boxes):
         return Extraction(None, "unsure")
     last = boxes[-1]
+    boxes = [*_without_parts(text, boxes[:-1], last, prompt), last]
     if _INSIDE_BEFORE.search(text, max(start, last.start - 20), last.start) or _INSIDE_AFTER.match(text, last.end, end):
         return Extraction(None, "part_of_an_expression")
     others: list[Span] = []
@@ -104,6 +112,26 @@ def boxed(text: str, start: int, end: int) -> Extraction | None:
             continue
         others.append(before.content)
     return Extraction(last.content, "box", tuple(others), tuple(joint) if len(joint) > 1 else ())
+
+
+def _without_parts(text: str, boxes: list[_Box], last: _Box, prompt: str) -> list[_Box]:
+    """Returns the boxes before the last one, without those that give a value to a part of the asked expression.
+
+    They stay if the last one is such a box too, or if two of them give different values to the same part.
+    """
+    wanted = asked_symbol(question_of(prompt)) if prompt and boxes else ""
+    if _COMPOSED.search(wanted) is None:
+        return boxes
+    values: dict[str, str] = {}
+    kept = []
+    for box in boxes:
+        label = _LABEL.match(text, *box.content)
+        if label is None or label[1] == wanted or label[1] not in wanted:
+            kept.append(box)
+        elif values.setdefault(label[1], value := text[label.end() : box.content[1]].strip()) != value:
+            return boxes
+    own = _LABEL.match(text, *last.content)
+    return boxes if own is not None and own[1] != wanted and own[1] in wanted else kept
 
 
 def _of_another(text: str, start: int, box: _Box, gap: str) -> bool:

@@ -26,6 +26,7 @@ from verifiers.lazy_pattern import any_case, lazy_pattern
 _LOOK = 1500  # characters before the end that are read
 _MOST = 5  # sentences of remarks
 _UNREAL = lazy_pattern(WOULD)
+_PROPERLY = any_case(r"\b(?:proper(?:ly)?|careful(?:ly)?|serious(?:ly)?|accurate(?:ly)?|as asked)\b")
 _CHECKS = any_case(
     r"\b(?:check\w*|verif\w*|sanity|make sure|confirm\w*|probe|kontroll\w*|vérif\w*|comprob\w*|confer\w*|sprawdz\w*)\b"
     r"|(?<!\w)провер\w*|验算|检验|验证|検算|確認|검산|확인"
@@ -102,7 +103,8 @@ def _bring_no_number(text: str, sentences: list[Span], prompt: str, language: st
 
 def _supposes(text: str, sentence: Span) -> bool:
     """Returns whether a sentence is of a case that isn't the text's: "Without this mistake, it would be 45."."""
-    return _UNREAL.search(text, *sentence) is not None and DOUBTS.search(text, *sentence) is None
+    doubted = DOUBTS.search(text, *sentence) or _PROPERLY.search(text, *sentence)
+    return _UNREAL.search(text, *sentence) is not None and doubted is None
 
 
 def _only_calculates(text: str, sentence: Span, known: set[object], language: str) -> bool:

@@ -177,6 +177,10 @@ _TRANSFORMED = any_case(
     r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b"
 )
 
+_SQUARED = any_case(
+    r"(?<!mean )\b(squared|cubed|doubled|halved) (?!(?:is|are|of|was)\b)[^\W\d_]+(?: (?:is|of|equals))?[\s$(*]*$"
+)
+
 
 def _not_after(words: str) -> str:
     return "".join(rf"(?<!\b{word} )" for word in words.split())
@@ -184,8 +188,9 @@ def _not_after(words: str) -> str:
 
 _ARGUMENT = Gated(
     r"(?:\b(?<!each )(?<!every )(?:problem|question|exercise|step|part|page|chapter|section|figure|table|example|case"
-    r"|equation|theorem|lemma|line|row|column|item|room|class|version|level|round|task|option|choice|number|prime|digit"
-    r"|day|week|year|grade|aufgabe|frage|schritt|seite|teil|exercice|étape|problema|ejercicio|paso|página|exercício"
+    r"|equation|theorem|lemma|line|row|column|item|room|class|version|level|round|task|option|choice|prime|digit"
+    r"|(?<!\breal )(?<!\bwhole )number|day|week|year|grade|aufgabe|frage|schritt"
+    r"|seite|teil|exercice|étape|problema|ejercicio|paso|página|exercício"
     r"|passo|esercizio|soru|soal|bài)\s*(?:no\.?|number|#|nr\.?|n°)?"
     r"|#|№|\bno\.|(?:задача|задачи|задачу|вопрос|шаг|страница|номер|числа|число)|第|問題|问题|题|문제|المسألة"
     r"|السؤال|प्रश्न"
@@ -292,8 +297,10 @@ def _to_do(after: str, question: str) -> bool:
 
 def _is_transformed(before: str, question: str) -> bool:
     """Returns whether the value is a square, a half or another function that the question does not ask for."""
-    found = _TRANSFORMED.search(before)
+    found, squared = _TRANSFORMED.search(before), _SQUARED.search(before[-_ARGUMENTS:])
     asked = question.lower()
+    if squared is not None and squared[1].lower() not in asked:
+        return True
     return found is not None and not any(word[:5] in asked for word in found[0].lower().split() if len(word) > 3)
 
 

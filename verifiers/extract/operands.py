@@ -97,7 +97,8 @@ def final_expression(text: str, end: int, prompt: str) -> Span | None:
     for low, high in _expressions(text, max(0, stop - _LOOK), stop, prompt):
         if (high == stop or _CLOSES.fullmatch(text, high, stop)) and _GIVES.search(text[max(0, low - _LED) : low]):
             return low, high
-    begin = max((match.end() for match in STOP.finditer(text, max(0, stop - _LOOK), stop)), default=0)
+    low = max(0, stop - _LOOK)
+    begin = max((match.end() for match in STOP.finditer(text, low, stop)), default=low)
     named = [
         span
         for span in _expressions(text, begin, stop, prompt)

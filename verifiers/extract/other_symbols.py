@@ -44,7 +44,7 @@ def of_another_symbol(text: str, start: int, value: Span, asked: str) -> bool:
 
     A sentence that also gives the symbol in question is not of another one.
     """
-    wanted = _wanted(asked)
+    wanted = asked_symbol(asked)
     if not wanted:
         return False
     expression = _VALUE_OF.search(text, start, value[0])
@@ -62,7 +62,7 @@ def of_another_symbol(text: str, start: int, value: Span, asked: str) -> bool:
 
 
 @functools.lru_cache(maxsize=256)
-def _wanted(asked: str) -> str:
+def asked_symbol(asked: str) -> str:
     """Returns the symbol or expression that a question asks for, without spaces, or ""."""
     *_, last = None, *_ASKED.finditer(asked)
     return "" if last is None else "".join(last["asked"].split())

@@ -85,6 +85,7 @@ class Sentence:
     contrasted: bool = False  # it states a value instead of another one
     premised: bool = False  # the clause that answers follows from another clause
     reasoned: bool = False  # a reason follows the clause that answers
+    named: bool = False  # the clause that answers names the person or ordinal that the question asks about
 
     given: frozenset[object] = frozenset()  # the keys of the values of the question
 

@@ -75,6 +75,9 @@ _NO_NUMBER_AFTER = any_case(
 _BETWEEN_TWO = any_case(
     r"\b(?:between|zwischen|entre|tra|fra|tussen|mellan|między|между) (\d+) (?:and|und|et|y|e|en|och|a|i|и) (\d+)\b"
 )
+_EITHER_OF_TWO = any_case(
+    r"(?<![\w.,])(\d+) (?:or|oder|ou|o|или) (?:(?:by|durch|par|por|per|на) )?(\d+)(?![\w/]|[.,]\d)"
+)
 # Says that nothing is left over: "9 trays, with none left over".
 _NONE_LEFT = any_case(
     r",?\s*(?:with|and) (?:none|nothing|no \w+|0) (?:is |are )?(?:left|remain(?:s|ing)|spare|else|more)(?: over)?\b"
@@ -131,7 +134,7 @@ def _is_of_another(sentence: Sentence, value: Quantity) -> bool:
     text, span, prompt, wanted = sentence.text, sentence.span, sentence.prompt, sentence.wanted
     if not prompt:
         return False
-    if another_is_asked(sentence, value) or counts_another(sentence, value):
+    if (not sentence.named and another_is_asked(sentence, value)) or counts_another(sentence, value):
         return True
     start, end = said_of(sentence, value)
     own = text[start:end]
@@ -259,6 +262,9 @@ def _without_shared(said: str, wanted: Asked, prompt: str) -> str:
     between = _BETWEEN_TWO.search(said)
     if between and all(number in prompt for number in between.groups()):
         said = _BETWEEN_TWO.sub(" ", said)  # "the number halfway between 40 and 50"
+    either, asked = _EITHER_OF_TWO.search(said), _EITHER_OF_TWO.search(wanted.sentence)
+    if either and asked and either.groups() == asked.groups():
+        said = _EITHER_OF_TWO.sub(" ", said, count=1)  # "divisible by 6 or 8"
     if wanted.doubts:
         said = PLAIN_WORD.sub(lambda word: " " if word[0].lower() in wanted.doubts else word[0], said)
     if not wanted.things.isdisjoint(_COUNTED_ANSWERS):

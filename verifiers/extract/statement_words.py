@@ -106,6 +106,14 @@ OPPOSED = Gated(
     r"|[~≈∼≠?？؟]|\\(?:approx|sim|ne|neq|not|cancel|sout)\b|~~|[不没沒未](?!同)|大约|大約|约|約|也许|可能|或|ない"
     r"|ません|ほど|くらい|ぐらい|たぶん|おそらく|아닙|아닌|아녔|않|못|안 |없|약 |아마|정도|쯤|또는|혹은"
 )
+# "Forgetting to square is the usual slip": what follows in the sentence is the result of a mistake.
+MISTAKE = any_case(
+    r"\b(?:usual|common|typical|classic(?:al)?|frequent|popular|tempting|häufige[rn]?|typische[rn]?|beliebte[rn]?)\s"
+    r"(?:slip|mistake|error|trap|pitfall|blunder|fallacy|fehler|falle|irrtum)\b"
+    r"|\b(?:erreur|piège|error|trampa|erro|errore|trappola)\s(?:fréquente?|courante?|classique|común|frecuente|típico"
+    r"|comum|frequente|comune|tipico)\b|(?<!\w)(?:частая|типичная|распространённая) ошибка|常见(?:的)?错误"
+    r"|よくある(?:間違い|ミス)|흔한 실수"
+)
 # An earlier sentence that makes all later ones wrong, hypothetical or uncertain.
 FRAMES = Gated(
     r"\b(?:wrong|incorrect|false|mistaken|flawed|bad|naive) (?:solution|answer|approach|way(?! (?:a?round|up)\b)"
@@ -128,9 +136,10 @@ GOT = any_case(
 
 # -- words that tell the stated value from the other numbers of a sentence
 SO = Gated(
-    r"(?:[,;:—–]|^|\s)\s*(?:and )?\b(?:so|therefore|thus|hence|altogether|all told|namely|whence|daher|also|somit"
-    r"|folglich|deshalb|nämlich|woraus|donc|d['’]où|si bien que|por lo que|ainsi|alors|así que|de donde|a saber|da cui"
-    r"|de (?:modo|manera) que|por eso|por isso|de sorte que|per cui|di conseguenza|por lo tanto|por tanto|entonces"
+    r"(?:[,;:—–]|^|\s)\s*(?:and )?\b(?:so|therefore|thus|hence|consequently|altogether|all told|namely|whence|daher"
+    r"|also|somit|folglich|deshalb|nämlich|woraus|donc|d['’]où|si bien que|por lo que|ainsi|alors|así que|de donde"
+    r"|a saber|da cui|de (?:modo|manera) que|por eso|por isso|de sorte que|per cui|di conseguenza|por lo tanto"
+    r"|por tanto|entonces"
     r"|luego|portanto|logo|então|assim|quindi|dunque|perciò|pertanto|dus|daarom|zodat|sodass|so dass|alltså|så|därför"
     r"|więc|отже|таким чином|tedy|proto|takže|άρα|επομένως|οπότε|پس|بنابراین|zatem|czyli|dlatego|dolayısıyla|böylece"
     r"|öyleyse|bu yüzden|bu nedenle|vậy|do đó|nên|vì thế|oleh karena "

@@ -16,7 +16,18 @@ from fractions import Fraction
 from verifiers.extract.asked import NOTHING, Asked, shared_with
 from verifiers.extract.asked_names import THAT_IS, without_denied_names
 from verifiers.extract.asked_nouns import is_formula, noun_value
-from verifiers.extract.asked_values import in_all, new_values, of_the_asked, only_new, only_one, outdone, the_wanted
+from verifiers.extract.asked_values import (
+    in_all,
+    new_values,
+    of_the_asked,
+    of_the_named,
+    only_compares,
+    only_new,
+    only_one,
+    outdone,
+    said_of,
+    the_wanted,
+)
 from verifiers.extract.claims import alternative, named
 from verifiers.extract.clause_judge import CONDITIONAL
 from verifiers.extract.clauses import begins_clause, main_clause, objection, opposed, reason_of, reports, supposes
@@ -48,6 +59,7 @@ from verifiers.extract.statement_words import (
     BY_DOING,
     CONDITION,
     FRAMES,
+    MISTAKE,
     NOT,
     OPPOSED,
     ORNAMENT,
@@ -101,6 +113,10 @@ _CONCEDED = any_case(rf",\s{CONCEDING}[^,;\d]*$")  # "..., even though the last 
 _WHERE = any_case(r"(?<=\d),\s(?:where|at which|wo|où|donde|onde|dove)\s[^.!?]*")
 _HOW_MANY = any_case(
     r"\b(?:how many|wie viele|combien|cuántas|quantas|quante|hoeveel|hur många|ile)\b|(?<!\w)сколько|几个|多少"
+)
+# "That gives 20." is about what the sentence before it says.
+_GOES_ON = any_case(
+    r"\W*(?:that|this|it|which|you(?:['’]d)?|one|das|so|man|cela|ça|on|eso|esto|se|isso|ciò)(?![^\W\d_])"
 )
 _SOLUTIONS = any_case(r"\b(?:solutions?|lösungen|soluciones|soluções|soluzioni)\b")
 _CLAIM = any_case(r"\b(?:the|this) claim\b")
@@ -275,6 +291,9 @@ def _disowned(sentence: Sentence) -> Extraction | None:
         sentence.begin_at(condition)
         sentence.premised = True
     part, begin = sentence.part, sentence.span[0]
+    told = sentence.whole[0] if not (sentence.earlier and _GOES_ON.match(part)) else sentence.earlier[-1][0]
+    if MISTAKE.search(text, told, sentence.whole[1]):
+        return UNSURE
     at_first = sentence.question.at_first or (not prompt and AT_FIRST.search(text, sentence.start, begin))
     reported = THAT_IS.sub(" ", AT_FIRST.sub(" ", part) if at_first else part, count=1)
     reported = reported.replace(", want ", ", ") if sentence.language == "nl" else reported  # "because"
@@ -396,14 +415,20 @@ def _before_reason(sentence: Sentence) -> Sequence[Quantity]:
 
 def _in_numbers(sentence: Sentence) -> Extraction | None:
     """Returns the value that the question asks for, if nothing speaks against it."""
-    rules = (in_all, the_wanted, of_the_asked, only_one, only_new)
+    rules = (of_the_named, in_all, the_wanted, of_the_asked, only_one, only_new)
     value = next((found for rule in rules if (found := rule(sentence)) is not None), None)
     if value is None:
         others = new_values(sentence) if sentence.prompt else []
         return UNSURE if others and outdone(sentence, others) else None
     if value.key in sentence.denied:
         return None
-    doubted = doubt(sentence, value, _clause(sentence.text, sentence.span, value.span, sentence.language))
+    clause = _clause(sentence.text, sentence.span, value.span, sentence.language)
+    if sentence.named:
+        doubted = doubt(sentence, value, (clause[0], min(clause[1], said_of(sentence, value)[1])))
+        if doubted is NO_ANSWER or only_compares(sentence, value):
+            return UNSURE  # the value of the other one is no answer either
+    else:
+        doubted = doubt(sentence, value, clause)
     said = in_units_of(sentence.wanted.sentence, sentence.text, value)
     return doubted or Extraction(value.span, "statement", said=said)
 

@@ -14,6 +14,7 @@ from verifiers.extract.gates import Gated
 from verifiers.lazy_pattern import lazy_pattern
 
 _ENGLISH = """
+cancelling canceling centre center
 dy dx a an the this that these those it its there here we us our you your of in to for with by from at on into per as
 each every all both any another such same own and so then thus hence therefore consequently accordingly thereby finally
 lastly overall altogether together now also too indeed exactly precisely simply just clearly obviously evidently
@@ -262,6 +263,7 @@ _AS_THOUGHT = (
 )
 HARMLESS = Gated(
     r"(?<!\w)(?:"
+    r"(?:does|do|did|will|would)(?: not|n't) change (?:anything|that|the (?:value|result|number|sign|sum|total))\b|"
     r"without (?:any )?bound|(?:which|this|that|product|sum|equation|formula) tells (?:us|you)|"
     r"(?:there (?:is|can be) |of that there is )?(?:no|without(?: any| a)?|beyond(?: any| a| all)?) (?:reasonable )?"
     r"(?:doubts?|question)(?: about (?:it|that|this)| whatsoever| at all)?(?=\W*(?:$|[,;.§¤])|(?: that)? "
