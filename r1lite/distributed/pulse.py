@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import functools
 import json
 import os
 import socket
@@ -236,6 +237,7 @@ def _silence(rank: int, sign: str, silent: float, *, gone: bool) -> str:
     return f"{_silence_of(rank)}{where}: {how}, last in {doing}"
 
 
+@functools.cache
 def _process_space() -> str:
     """Identifies what process numbers refer to: processes with another one can't be seen. Containers may share a
     machine's name, and machines may have the same name."""
