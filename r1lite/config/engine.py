@@ -59,6 +59,10 @@ class EngineConfig(RunConfig):
             raise ValueError(f"--cuda-graphs is for --engine transformers, not for {self.engine}")
         if self.engine_sleep and self.engine not in ("auto", "vllm"):
             raise ValueError(f"--engine-sleep is for --engine vllm, not for {self.engine}")
+        if several := next((url for url in self.engine_url if "," in url or " " in url.strip()), None):
+            raise ValueError(
+                f"--engine-url {several!r} is no address of one server; repeat --engine-url for each server"
+            )
         if self.engine == "auto":
             return self
         takes_urls = find_engine(self.engine).takes_urls

@@ -19,7 +19,7 @@ from r1lite.pipeline import table
 from r1lite.pipeline.board import Board
 from r1lite.pipeline.children import start, usage
 from r1lite.pipeline.graph import KINDS, Graph, build
-from r1lite.pipeline.steps import StepFiles, finish, prepare, values_of
+from r1lite.pipeline.steps import StepFiles, check_finished, finish, move_inputs, prepare, values_of
 from r1lite.report import report_at_end
 from r1lite.run.console import make_console
 from r1lite.run.files import LOCK, check_contents, clear_parts, lock_folder, write_json, write_text
@@ -62,7 +62,7 @@ def run(config: PipelineConfig) -> dict[str, Any]:
         check_contents(out)
         clear_parts(out)
         clear_parts(folder)
-        _check_finished(graph, folder)
+        check_finished(graph, folder)
         console.print(f"pipeline  {out}")
         with StopSignal() as stop, Board(graph, folder, console) as board:
             _Runner(graph, folder, board, config.jobs, stop, config.trust).run()
@@ -113,17 +113,23 @@ class _Runner:
     def _start(self, name: str) -> None:
         step, files = self.graph.steps[name], StepFiles(self.folder, name)
         values = values_of(step, self.graph, self.folder)
-        prepare(step, values, files)
+        moved = prepare(step, values, files)
         kind = KINDS[step.kind]
         begun = (self.folder / kind.begun.format(name=name)).exists()
         if not begun:
             shutil.rmtree(files.run, ignore_errors=True)  # left by a kill before there was anything to resume
+        if begun and moved:
+            move_inputs(files.run / "config.yaml", moved)
         own = ["--resume"] if begun and kind.resumes else [str(files.file("yaml"))]
         argv = [step.kind, *own, "--out", str(files.run)]
         if self._is_trusted(values, files):
             argv.append("--trust")
         files.file("progress").unlink(missing_ok=True)
-        self.running[name] = start(argv, files.file("log"), files.file("usage"), files.file("progress"))
+        try:
+            self.running[name] = start(argv, files.file("log"), files.file("usage"), files.file("progress"))
+        except (EOFError, ConnectionError, BrokenPipeError) as error:  # from the process that starts the stages
+            self.stop.check()  # a signal to the process group ends that process too
+            raise RunError(f"the process that starts the stages has ended: {type(error).__name__}: {error}") from error
         self.board.begin(name, again=begun)
 
     def _is_trusted(self, own: Mapping[str, Any], files: StepFiles) -> bool:
@@ -143,8 +149,12 @@ class _Runner:
         if process.exitcode != 0:
             log = files.file("log")
             lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+            lines = [line for line in lines if line.strip() not in ("", "error:")]
             told = [line for line in lines if line.startswith("error: ")] or lines
             shown = "\n".join(f"  {line}" for line in told[-_SHOWN_LINES:])
+            if not lines or process.exitcode not in (1, 2):
+                free = shutil.disk_usage(self.folder).free / 1e6
+                shown += f"\n  It may have been killed, as for its memory; {free:,.0f} MB are free on the disk."
             raise RunError(
                 f"stage '{name}' failed (exit {process.exitcode}); finished stages are kept. {log} ends:\n{shown}\n"
                 "fix the cause, then run the same command again"
@@ -164,14 +174,6 @@ class _Runner:
             self.board.stopped(name)
         if by_request:
             print("run the same command again to resume", file=sys.stderr)
-
-
-def _check_finished(graph: Graph, folder: Path) -> None:
-    """Raises UserError if a finished step was made with other settings than the recipe's."""
-    for name, step in graph.steps.items():
-        files = StepFiles(folder, name)
-        if files.record() is not None:
-            prepare(step, values_of(step, graph, folder), files)
 
 
 def _status(graph: Graph, folder: Path | None) -> Table:

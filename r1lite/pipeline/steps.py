@@ -9,6 +9,7 @@ OUT/stages/NAME.json    written when it is finished: its results and its cost
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,11 @@ from r1lite.errors import RunError, UserError
 from r1lite.nano import MODELS
 from r1lite.pipeline.graph import INPUTS, KINDS, Graph, Step
 from r1lite.run.files import read_json, write_json, write_text
+from r1lite.run.model_digests import WEIGHTS, files_digest
 from verifiers.yaml_text import read_yaml
+
+# By product: the files that make it what it is.
+_PARTS = {"model": WEIGHTS, "data": ("*.jsonl*", "*.parquet"), "rollouts": ("rollouts/*",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +64,67 @@ def values_of(step: Step, graph: Graph, folder: Path) -> dict[str, Any]:
     return {**step.settings, **inputs}
 
 
-def prepare(step: Step, values: Mapping[str, Any], files: StepFiles) -> None:
-    """Writes the step's recipe. Raises UserError if the step was begun with another recipe."""
+def check_finished(graph: Graph, folder: Path) -> None:
+    """Raises UserError if a finished step has other settings than the recipe's, or its products or inputs changed."""
+    records = {name: StepFiles(folder, name).record() for name in graph.steps}
+    for name, record in records.items():
+        if record is None:
+            continue
+        step, files = graph.steps[name], StepFiles(folder, name)
+        repeat = f"remove {folder}/{name}* and what builds on it, to have it made again"
+        for other in step.needs & set(graph.steps):
+            if records[other] is None:
+                raise UserError(f"stage '{name}' is finished, but '{other}', which it builds on, is not: {repeat}")
+        for what in record["made"]:
+            made = Path(_made_path(folder, name, record, what))
+            if not made.exists():
+                raise UserError(f"stage '{name}' is finished, but {made} is gone: restore it, or {repeat}")
+            kept = record.get("digests", {}).get(what)
+            if kept is not None and kept != files_digest(made, _PARTS[what]):
+                raise UserError(f"the {what} that stage '{name}' made in {made} changed: restore it, or {repeat}")
+        prepare(step, values_of(step, graph, folder), files)
+
+
+def prepare(step: Step, values: Mapping[str, Any], files: StepFiles) -> dict[str, str]:
+    """Writes the step's recipe.
+
+    Returns: the inputs whose path differs from the recipe before, as the pipeline's folder was moved or copied.
+
+    Raises:
+        UserError: the step was begun with another recipe.
+    """
     text = yaml.safe_dump(dict(values), sort_keys=True, allow_unicode=True)
     path = files.file("yaml")
+    moved: dict[str, str] = {}
     if path.exists() and path.read_bytes() != text.encode():
         try:
             before = dict(read_yaml(path.read_bytes()) or {})
         except (ValueError, TypeError) as error:
             raise UserError(f"{path}: damaged: {error}; remove it to have it written again") from error
         keys = sorted(key for key in {*before, *values} if before.get(key) != values.get(key))
+        moved = {key: values[key] for key in keys if _is_moved(str(before.get(key)), values.get(key), step, key)}
+        keys = [key for key in keys if key not in moved]
         shown = "; ".join(f"{key}: {before.get(key)} became {values.get(key)}" for key in keys)
-        raise UserError(
-            f"stage '{step.name}' was begun with other settings ({shown}). Choose a new --out, or remove "
-            f"{files.folder}/{step.name}* and the stages that build on it"
-        )
+        if keys:
+            raise UserError(
+                f"stage '{step.name}' was begun with other settings ({shown}). Choose a new --out, or remove "
+                f"{files.folder}/{step.name}* and the stages that build on it"
+            )
     write_text(path, text)
+    return moved
+
+
+def move_inputs(path: Path, moved: Mapping[str, str]) -> None:
+    """Changes the paths in the config.yaml of a run that is resumed, which compares what lies there by its digests."""
+    with contextlib.suppress(OSError, ValueError, TypeError):  # the stage reports a damaged file
+        values = {**read_yaml(path.read_bytes()), **moved}
+        write_text(path, yaml.safe_dump(values, sort_keys=False, allow_unicode=True))
+
+
+def _is_moved(before: str, now: Any, step: Step, key: str) -> bool:
+    """True if an input is the same product of the same stage, in a pipeline's folder of another place."""
+    source = step.inputs.get(key, "")
+    return f"/stages/{source}" in before and _below(source, before) == _below(source, str(now))
 
 
 def finish(step: Step, files: StepFiles, *, cpu_s: float, wall_s: float) -> dict[str, Any]:
@@ -83,15 +133,16 @@ def finish(step: Step, files: StepFiles, *, cpu_s: float, wall_s: float) -> dict
     summary = _summary(step, files.run)
     for what in KINDS[step.kind].makes:
         if what == "model":
-            made[what] = str(files.run if step.kind == "pretrain" else summary["checkpoint"])
+            made[what] = step.name if step.kind == "pretrain" else _below(step.name, str(summary["checkpoint"]))
         else:
-            made[what] = str(files.run)
-    missing = [path for path in made.values() if not Path(path).exists()]
+            made[what] = step.name
+    missing = [path for path in made.values() if not (files.folder / path).exists()]
     if missing:
-        raise RunError(f"stage '{step.name}' ended without an error but wrote no {missing[0]}")
+        raise RunError(f"stage '{step.name}' ended without an error but wrote no {files.folder / missing[0]}")
     record = {
         "stage": step.kind,
         "made": made,
+        "digests": {what: files_digest(files.folder / path, _PARTS[what]) for what, path in made.items()},
         "outcome": _outcome(step, summary),
         "cpu_s": round(cpu_s, 1),
         "wall_s": round(wall_s, 1),
@@ -106,8 +157,17 @@ def _made(graph: Graph, folder: Path, source: str, name: str) -> str:
         return str(Path(model).resolve()) if model not in MODELS and Path(model).exists() else model
     record = StepFiles(folder, source).record()
     assert record is not None, f"{source} is not finished"
-    path: str = record["made"][INPUTS[name]]
-    return path
+    return _made_path(folder, source, record, INPUTS[name])
+
+
+def _made_path(folder: Path, name: str, record: Mapping[str, Any], what: str) -> str:
+    return str(folder / _below(name, str(record["made"][what])))  # with the whole path in earlier versions
+
+
+def _below(name: str, path: str) -> str:
+    """The path of a stage's file below OUT/stages: the place of OUT may have changed since it was noted."""
+    below = f"/stages/{name}"
+    return name + path.rpartition(below)[2] if below in path else path
 
 
 def _summary(step: Step, run: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Digests of the models that a run reads, so that a resumed run notices a change."""
+"""Digests of the models and files that a run or a pipeline reads, so that it notices a change when it is resumed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from r1lite.hub.revisions import cached_commit, split
 from r1lite.nano import model_place
 
-_WEIGHTS = ("*.safetensors", "*.bin")
+WEIGHTS = ("*.safetensors", "*.bin")
 _TEXTS = (  # what turns text into tokens and back, and the shape of the model
     "config.json", "generation_config.json", "tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab*",
     "merges.txt", "*.model", "*.tiktoken", "tekken.json", "chat_template*",
@@ -46,19 +46,20 @@ def changed_model(before: Mapping[str, Any], now: Mapping[str, Mapping[str, str 
 def weights_digest(model: str) -> str | None:
     """Returns "sha256:..." over the weights of a folder (or of nano), "hub:COMMIT" of a cached Hub model, or None."""
     folder = _folder(model)
-    return _digest(folder, _WEIGHTS) if folder.is_dir() else _hub_commit(model)
+    return files_digest(folder, WEIGHTS) if folder.is_dir() else _hub_commit(model)
 
 
 def _tokenizer_digest(model: str) -> str | None:
     folder = _folder(model)
-    return _digest(folder, _TEXTS) if folder.is_dir() else _hub_commit(model)
+    return files_digest(folder, _TEXTS) if folder.is_dir() else _hub_commit(model)
 
 
 def _folder(model: str) -> Path:
     return Path(model_place(model)).expanduser()
 
 
-def _digest(folder: Path, patterns: Iterable[str]) -> str | None:
+def files_digest(folder: Path, patterns: Iterable[str]) -> str | None:
+    """Returns "sha256:..." over a folder's files with such names; None if there are none."""
     files = sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()})
     seen = tuple((path, (stat := path.stat()).st_size, stat.st_mtime_ns) for path in files)
     return _digest_of(seen) if files else None

@@ -123,6 +123,7 @@ def test_a_flag_for_several_values_is_repeated():
     ("argv", "message"),
     [
         (["--engine", "vllm-server"], "needs --engine-url"),
+        (["--engine", "vllm-server", "--engine-url", "http://a:1,http://b:2"], "repeat --engine-url for each server"),
         (["--engine", "vllm", "--engine-url", "http://a:1"], "is for --engine vllm-server"),
     ],
 )

@@ -87,6 +87,12 @@ def test_a_run_that_learns_has_nothing_wrong(tmp_path, capsys):
     assert "has stopped" not in capsys.readouterr().out
 
 
+def test_completions_of_earlier_weights_are_no_mismatch(tmp_path):
+    stale = {"device": "cpu", "max_staleness": 2}
+    run = made_run(tmp_path / "run", {"mismatch_logprob_max": (1e-5, 0.4), "staleness": 1.0}, config=stale)
+    assert diagnose(run) == []
+
+
 NO_SIGNAL = {"groups_without_signal": 0.97, "accuracy": 0.01, "reward": 0.01, "loss": 0.0}
 
 

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -363,6 +364,7 @@ def test_a_pipeline_killed_over_and_over_ends_as_one_that_never_was(tmp_path, ca
         kill(process)
     spent = {path.stem: json.loads(path.read_text())["cpu_s"] for path in (out / "stages").glob("*.usage")}
     assert spent["zero"] > 0
+    out = out.rename(tmp_path / "moved")
     process = forks.start([*argv, str(out)])
     said, errors = process.communicate(timeout=300)
     assert process.returncode == 0, said + errors
@@ -384,6 +386,35 @@ def test_a_pipeline_killed_over_and_over_ends_as_one_that_never_was(tmp_path, ca
     shown = capsys.readouterr().err
     assert "stage 'sft' was begun with other settings" in shown
     assert "steps: 3 became 2" in shown
+    # What a finished stage made is noticed if it changes or goes.
+    for change, message in CHANGES:
+        copy = tmp_path / "copy"
+        shutil.copytree(out, copy)
+        change(copy / "stages")
+        assert main([*argv, str(copy), "--quiet"]) == 2
+        assert message in capsys.readouterr().err
+        shutil.rmtree(copy)
+
+
+def _write_more(path):
+    with path.open("a") as file:
+        file.write("\n")
+
+
+def _remove(*paths):
+    for path in paths:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+CHANGES = (
+    (lambda stages: _write_more(stages / "set" / "train.jsonl"), "the data that stage 'set' made in "),
+    (lambda stages: _write_more(next(stages.glob("zero/rollouts/*"))), "the rollouts that stage 'zero' made in "),
+    (lambda stages: _remove(stages / "set"), "stage 'set' is finished, but "),
+    (
+        lambda stages: _remove(stages / "zero", stages / "zero.json"),
+        "is finished, but 'zero', which it builds on, is not: remove ",
+    ),
+)
 
 
 @pytest.mark.slow
