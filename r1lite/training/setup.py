@@ -38,6 +38,7 @@ from r1lite.rollout.proof import WeightProof
 from r1lite.rollout.relay import RelayedEngine
 from r1lite.rollout.trust import TrustedEngine
 from r1lite.run.display import Display
+from r1lite.run.ending import ending
 from r1lite.run.environment import read_environment
 from r1lite.run.model_digests import changed_model, model_digests
 from r1lite.run.places import claim_path
@@ -174,7 +175,13 @@ def _open_run(
         raise
     value = loaded.value if loaded else None
     setup = Setup(run_dir, display, model, tokenizer, engine, started[0], scorer, train, test, value, world=world)
-    _show(setup, config, notes, problems, loaded.lines if loaded else [], [*scorer.reward.warnings, *doubts], said)
+    try:
+        with ending(run_dir, display, speaks=world.is_main):
+            lines = loaded.lines if loaded else []
+            _show(setup, config, notes, problems, lines, [*scorer.reward.warnings, *doubts], said)
+    except BaseException:
+        setup.close()
+        raise
     return setup
 
 
