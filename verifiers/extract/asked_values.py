@@ -10,23 +10,11 @@ from collections.abc import Iterator, Sequence, Set
 from fractions import Fraction
 
 from verifiers.extract.asked import INTERROGATIVES, Asked, says_other, shared_with, stems, topics
-from verifiers.extract.clauses import opposed
 from verifiers.extract.joined_quantities import Quantity
-from verifiers.extract.owners import asked_noun, asked_verb, has, is_asked, named_in, names, noun_before, ordinals_of
 from verifiers.extract.sentences import BEFORE_AND
 from verifiers.extract.spans import Span
 from verifiers.extract.stated_sentence import ASKED, Sentence
-from verifiers.extract.statement_words import (
-    BY_DOING,
-    DIFFERS,
-    JOINS,
-    LEFT_OVER,
-    SO,
-    SOMEBODY_ELSE,
-    UNREAL,
-    UNSPACED,
-    WORD,
-)
+from verifiers.extract.statement_words import BY_DOING, JOINS, LEFT_OVER, SO, SOMEBODY_ELSE, UNSPACED, WORD
 from verifiers.lazy_pattern import any_case, lazy_pattern
 
 OPERATION = 20  # characters of an operator in words
@@ -60,17 +48,6 @@ _TOTALLED = any_case(
     r"(?:\s[^\W\d_]+){0,2}\s(?:in all|altogether|in total|all told|all in all|insgesamt|zusammen|en tout|au total"
     r"|en total|in tutto|in totale|ao todo|no total|всего|в сумме|razem|łącznie|in totaal|totalt|toplam)[\s.!*_]*"
 )
-_ELSEWHERE = any_case(
-    r"\b(?:beside|next to|another|example|figure|picture|neighbou?r\w*|similar|original\w*|beispiel"
-    r"|neben|exemple|ejemplo"
-    r"|exemplo|esempio)\b|(?<!\w)пример\w*"
-)
-_PAST = any_case(r"\b(?:was|were|had|did|war|waren|hatte|étai(?:t|ent)|avait|era|tenía|tinha|aveva)\b|(?<!\w)был\w*")
-_LATER = any_case(
-    r"\b(?:will|['’]ll|then|later|ago|earlier|before|afterwards|wird|dann|damals|später|alors|plus tard|entonces"
-    r"|después|então|depois|allora|dopo)\b|(?<!\w)(?:будет|тогда|потом)(?!\w)"
-)
-_ORDINAL = lazy_pattern(r"\d+(?:st|nd|rd|th)\b")
 _BOTH = any_case(r"[$*]?,?\s(?:and|und|et|y|e|и|і|en|och|i|og|és|și|ve|dan|και)\s")
 
 
@@ -93,7 +70,7 @@ def only_one(sentence: Sentence) -> Quantity | None:
     text, inside = sentence.text, sentence.inside
     free = [quantity for quantity in inside if not quantity.article] or inside
     free = [quantity for quantity in free if not is_operand(text, quantity.span, sentence.span)]
-    left = _after_so(sentence, free) or _after_premise(sentence, free) or free
+    left = after_so(sentence, free) or _after_premise(sentence, free) or free
     said = left
     for aside in _set_aside(sentence, left):
         left = [quantity for quantity in left if quantity.key not in aside] or left
@@ -181,76 +158,6 @@ def of_the_asked(sentence: Sentence) -> Quantity | None:
     if shared[1 - most] or not shared[most] or not enough:
         return None
     return None if _is_new(SOMEBODY_ELSE.search(clause), wanted) else said[most][0]
-
-
-def of_the_named(sentence: Sentence) -> Quantity | None:
-    """Returns the value of the name, ordinal or noun that the question asks about, if others have values too, or None.
-
-    In "Ben is 6 and Mia is 18", "the 49th digit is a 1 and the 50th is a 4" or "length 8 and width 5", each value has
-    an owner of its own.
-    """
-    text, wanted, question = sentence.text, sentence.wanted, sentence.wanted.sentence
-    said = [item for item in sentence.inside if not item.article and not _ORDINAL.match(text, *item.span)]
-    concluded = _after_so(sentence, said)
-    said = concluded if len(concluded) > 1 else said
-    if len(said) < 2 or any(is_operand(text, item.span, sentence.span) for item in said):
-        return None
-    of_asked = _of_the_name(sentence, said) or _of_the_noun(sentence, said)
-    if sum(of_asked) != 1 or len({item.kind in ("number", "word") for item in said}) > 1 + (not wanted.things):
-        return None
-    sentence.named = bool(question)
-    return said[of_asked.index(True)] if question else None
-
-
-def _of_the_name(sentence: Sentence, said: Sequence[Quantity]) -> list[bool]:
-    """Returns which values are of the name or ordinal that the question asks about; none if any value has no owner."""
-    text = sentence.text
-    asked = names(sentence.prompt[-ASKED:]) & names(sentence.wanted.sentence.lstrip(" ¿(\"'").partition(" ")[2])
-    asked = ordinals_of(asked) or asked
-    clauses = [said_of(sentence, item) for item in said]
-    if len(asked) != 1 or len(set(clauses)) != len(said):
-        return []
-    owners = [named_in(text[low : item.span[0]], asked) for item, (low, _) in zip(said, clauses, strict=True)]
-    asking = sentence.wanted.sentence
-    clear = all(
-        has(text[low : item.span[0]], asked, asking)
-        for item, (low, _), owner in zip(said, clauses, owners, strict=True)
-        if owner == asked
-    )
-    return [owner == asked for owner in owners] if clear and all(len(owner) == 1 for owner in owners) else []
-
-
-def _of_the_noun(sentence: Sentence, said: Sequence[Quantity]) -> list[bool]:
-    """Returns which values follow the asked noun or letter; none if any value follows neither."""
-    asked = sentence.wanted.sentence
-    wanted = asked_noun(asked) or (tuple(sentence.question.names) if len(sentence.question.names) == 1 else ())
-    ends = [sentence.span[0], *(item.span[1] for item in said)]
-    nouns = [noun_before(sentence.text, low, item.span[0]) for low, item in zip(ends, said, strict=False)]
-    verb = asked_verb(asked)
-    if not (wanted or verb) or not all(nouns) or len(set(nouns)) != len(nouns):
-        return []
-    between = [sentence.text[one.span[1] : two.span[0]] for one, two in itertools.pairwise(said)]
-    if not all(JOINS.search(joint) or joint.startswith(" with ") for joint in between):
-        return []  # "The integral is 9 modulo 10."
-    if verb:
-        return [noun[-1][: len(verb)] == verb for noun in nouns]
-    return [is_asked(noun, wanted, asked) for noun in nouns]
-
-
-def only_compares(sentence: Sentence, value: Quantity) -> bool:
-    """Returns whether a clause compares, supposes or is of another time: "Mia is 12 years older and Ben is 6."."""
-    asked, text = sentence.wanted.sentence, sentence.text
-    low, high = said_of(sentence, value)
-    if (DIFFERS.search(text, low, high) and not sentence.wanted.difference) or UNREAL.search(text, low, high):
-        return True
-    elsewhere = _ELSEWHERE.search(text, sentence.whole[0], value.span[0])
-    if elsewhere and elsewhere[0].lower() not in sentence.prompt.lower():
-        return True
-    rest = text[high : sentence.whole[1]]
-    if opposed(rest, sentence.language) or (_PAST.search(text, low, high) and not _PAST.search(asked)):
-        return True
-    later = _LATER.search(text, low, sentence.whole[1])
-    return later is not None and later[0].lower() not in asked.lower()
 
 
 def only_new(sentence: Sentence) -> Quantity | None:
@@ -404,7 +311,8 @@ def _known_before(sentence: Sentence) -> set[object]:
     return {*known, *others} - calculated
 
 
-def _after_so(sentence: Sentence, free: Sequence[Quantity]) -> list[Quantity]:
+def after_so(sentence: Sentence, free: Sequence[Quantity]) -> list[Quantity]:
+    """Returns the values after the last word such as "so" that has some behind it."""
     ends = [match.end() for match in SO.finditer(sentence.text, *sentence.span)]
     return next((later for end in reversed(ends) if (later := [item for item in free if item.span[0] >= end])), [])
 

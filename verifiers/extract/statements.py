@@ -20,8 +20,6 @@ from verifiers.extract.asked_values import (
     in_all,
     new_values,
     of_the_asked,
-    of_the_named,
-    only_compares,
     only_new,
     only_one,
     outdone,
@@ -39,6 +37,7 @@ from verifiers.extract.joined_quantities import Quantity
 from verifiers.extract.last_sentences import closing
 from verifiers.extract.openings import answered_first
 from verifiers.extract.operands import result_of
+from verifiers.extract.owners import of_the_named, only_compares
 from verifiers.extract.quantities import quantities
 from verifiers.extract.scaled import in_units_of
 from verifiers.extract.sentences import BEFORE_AND
