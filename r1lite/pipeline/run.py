@@ -127,7 +127,7 @@ class _Runner:
         files.file("progress").unlink(missing_ok=True)
         try:
             self.running[name] = start(argv, files.file("log"), files.file("usage"), files.file("progress"))
-        except (EOFError, ConnectionError, BrokenPipeError) as error:  # from the process that starts the stages
+        except (EOFError, ConnectionError) as error:  # from the process that starts the stages
             self.stop.check()  # a signal to the process group ends that process too
             raise RunError(f"the process that starts the stages has ended: {type(error).__name__}: {error}") from error
         self.board.begin(name, again=begun)

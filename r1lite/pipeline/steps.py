@@ -9,7 +9,6 @@ OUT/stages/NAME.json    written when it is finished: its results and its cost
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,15 +115,17 @@ def prepare(step: Step, values: Mapping[str, Any], files: StepFiles) -> dict[str
 
 def move_inputs(path: Path, moved: Mapping[str, str]) -> None:
     """Changes the paths in the config.yaml of a run that is resumed, which compares what lies there by its digests."""
-    with contextlib.suppress(OSError, ValueError, TypeError):  # the stage reports a damaged file
+    try:
         values = {**read_yaml(path.read_bytes()), **moved}
-        write_text(path, yaml.safe_dump(values, sort_keys=False, allow_unicode=True))
+    except (OSError, ValueError, TypeError):  # no such file, or a damaged one, which the stage reports
+        return
+    write_text(path, yaml.safe_dump(values, sort_keys=False, allow_unicode=True))
 
 
 def _is_moved(before: str, now: Any, step: Step, key: str) -> bool:
     """True if an input is the same product of the same stage, in a pipeline's folder of another place."""
-    source = step.inputs.get(key, "")
-    return f"/stages/{source}" in before and _below(source, before) == _below(source, str(now))
+    source = step.inputs.get(key)
+    return source is not None and f"/stages/{source}" in before and _below(source, before) == _below(source, str(now))
 
 
 def finish(step: Step, files: StepFiles, *, cpu_s: float, wall_s: float) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from r1lite.config import read_recipe, validated
 from r1lite.config.pipeline import PipelineConfig
 from r1lite.errors import UserError
 from r1lite.pipeline.children import Meter
-from r1lite.pipeline.graph import build
-from r1lite.pipeline.steps import StepFiles, finish
+from r1lite.pipeline.graph import Step, build
+from r1lite.pipeline.steps import StepFiles, finish, prepare
 from r1lite.pipeline.table import compare, markdown, parameters
 from r1lite.report.build import Report
 
@@ -394,6 +394,15 @@ def test_a_pipeline_killed_over_and_over_ends_as_one_that_never_was(tmp_path, ca
         assert main([*argv, str(copy), "--quiet"]) == 2
         assert message in capsys.readouterr().err
         shutil.rmtree(copy)
+
+
+def test_only_the_place_of_an_input_may_change(tmp_path):
+    step, files = Step("sft", "sft", {"data": "set"}), StepFiles(tmp_path, "sft")
+    prepare(step, {"data": "/a/stages/set", "source": "/a/stages/set"}, files)
+    assert prepare(step, {"data": "/b/stages/set", "source": "/a/stages/set"}, files) == {"data": "/b/stages/set"}
+    for changed in ({"data": "/b/stages/set2"}, {"data": "/b/set"}, {"source": "/b/stages/set"}):
+        with pytest.raises(UserError, match="was begun with other settings"):
+            prepare(step, {"data": "/b/stages/set", "source": "/a/stages/set", **changed}, files)
 
 
 def _write_more(path):
