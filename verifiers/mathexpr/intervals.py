@@ -63,7 +63,8 @@ class Intervals:
     def __init__(self, precision: int, *, certain: bool = False) -> None:
         self.precision = precision
         self.certain = certain  # no made-up values for unknowns
-        self.cost, self.heavy = (3, 10) if precision < 300 else (10, 40)
+        times = max(1, precision >> 10)
+        self.cost, self.heavy = (3, 10) if precision < 300 else (10 * times, 40 * times)
 
     def number(self, value: Fraction) -> Complex:
         bits = value.numerator.bit_length() + value.denominator.bit_length()
@@ -398,10 +399,15 @@ def same(a: Value, b: Value, precision: int) -> bool | None:
     parts = ((a.re, b.re), (a.im or _ZERO, b.im or _ZERO))
     if any(mpi.mpi_lt(x, y) or mpi.mpi_lt(y, x) for x, y in parts):
         return False
-    size = max(_magnitude(a.re), _magnitude(b.re), _magnitude(a.im or _ZERO), _magnitude(b.im or _ZERO))
     least = 32 - precision // 2  # smaller values count as zero; sine and cosine lose a few bits there
-    narrow = all(_width(x) < max(size, least) - precision // 2 for pair in parts for x in pair)
-    return True if narrow else None
+    most = max(size(a), size(b), least) - precision // 2
+    return True if all(_width(x) < most for pair in parts for x in pair) else None
+
+
+def size(value: Value) -> int:
+    """Returns the number of bits before the point of the largest part of a value."""
+    cells = [value] if isinstance(value, Complex) else value.cells
+    return max(_magnitude(part) for cell in cells for part in (cell.re, cell.im or _ZERO))
 
 
 def _width(a: Real) -> int:

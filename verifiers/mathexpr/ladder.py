@@ -6,21 +6,32 @@ and last the values of the gold's integrals, limits and infinite sums, evaluated
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 from verifiers.mathexpr import intervals
 from verifiers.mathexpr.evaluate import OPAQUE, Undefined, Unsupported, seed
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.intervals import Complex, Intervals
-from verifiers.mathexpr.limits import Budget
+from verifiers.mathexpr.limits import Budget, TooHard
 from verifiers.mathexpr.modular import fingerprint
 from verifiers.mathexpr.nodes import Node, has_op, is_calculus, symbols, unevaluated, walk
 from verifiers.mathexpr.normal import normal
 
 _LOW, _HIGH = 192, 1024  # bits: most differences show at the first precision; the second confirms agreement
+_LARGEST = 10_000  # bits before the point up to which agreement of constants is confirmed
 _POINTS, _AGREEMENTS = 16, 5
+_FAR = (Fraction(10), Fraction(100), Fraction(10_000))
+_MOST_CONSTANTS = 9
+_ONE = Fraction(1)
 _FUNCTION = frozenset({"fn"})
 _WHOLE = frozenset({"fact", "binom", "sum", "prod"})
+_SERIES = frozenset({"sum", "prod"})
+_BENDING = frozenset({"abs", "root", "fact", "binom"})
+_ANALYTIC = frozenset(
+    "exp log ln lg lb logb sin cos tan cot sec csc sinh cosh tanh coth sech csch asinh re im tr det".split()
+)
 
 
 def equal(a: Node, b: Node, budget: Budget) -> bool:
@@ -83,16 +94,20 @@ def _modular(a: Node, b: Node, budget: Budget) -> bool | None:
 
 
 def _constants(a: Node, b: Node, budget: Budget) -> bool | None:
-    for precision in (_LOW, _HIGH):
+    precision = _LOW
+    while True:
         try:
             x = intervals.evaluate(a, _no_symbols, precision, budget)
             y = intervals.evaluate(b, _no_symbols, precision, budget)
         except (Undefined, Unsupported):
             return None
         same = intervals.same(x, y, precision)
-        if same is False or (same and precision == _HIGH):
+        if same is False or precision > _LOW:
             return same
-    return None
+        size = max(intervals.size(x), intervals.size(y))
+        if size > _LARGEST:
+            return None
+        precision = _HIGH + 2 * max(0, size)
 
 
 def _no_symbols(name: str) -> Complex:
@@ -100,19 +115,36 @@ def _no_symbols(name: str) -> Complex:
 
 
 class Point:
-    """The `index`-th sampling point: gives each name an exact rational, or a small integer if `whole`."""
+    """The `index`-th sampling point: gives each name an exact rational, or a small integer if `whole`.
 
-    def __init__(self, index: int, *, whole: bool, imaginary: bool) -> None:
+    Args:
+        near: sizes of which each name is given one with a sign, moved by less than 1 (`whole`: less than 4). Every
+            second point has the signs of the one before reversed.
+    """
+
+    def __init__(
+        self, index: int, *, whole: bool, imaginary: bool, near: Sequence[Fraction] = (), precision: int = _LOW
+    ) -> None:
         self.index = index
         self.whole = whole
         self.imaginary = imaginary
-        self.field = Intervals(_LOW)
+        self.near = near
+        self.precision = precision
+        self.field = Intervals(precision)
+
+    def finer(self) -> Point:
+        """Returns the same point with values of the high precision."""
+        return Point(self.index, whole=self.whole, imaginary=self.imaginary, near=self.near, precision=_HIGH)
 
     def fraction(self, name: str) -> Fraction:
         chance = seed(name, self.index)
+        share = Fraction(chance % 9973 + 1, 9974)
+        if self.near:
+            size = self.near[(self.index // 2 + seed(name)) % len(self.near)]
+            sign = -1 if (self.index + seed(name, self.index // 2)) % 2 else 1
+            return sign * (size + share if not self.whole else Fraction(math.floor(size) + chance % 4))
         if self.whole:
             return Fraction(chance % (4 + self.index))
-        share = Fraction(chance % 9973 + 1, 9974)
         match self.index % 4:
             case 0:
                 return share
@@ -134,37 +166,80 @@ class Point:
 
 
 def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
-    """Compares at random points. Real values must agree; complex values count only if there are no real ones."""
+    """Compares at random points. Real values must agree; complex values count only if there are no real ones.
+
+    Agreement near zero proves nothing beyond a bend, such as that of |x - 5|: then distant points are compared too.
+    """
     whole = has_op(a, _WHOLE) or has_op(b, _WHOLE) or _alternates(a) or _alternates(b)
     imaginary = _wants_complex(a) or _wants_complex(b)
     real = complex_same = complex_different = 0
+    agreed = None
     for index in range(_POINTS * (2 if whole else 1)):
         point = Point(index, whole=whole, imaginary=imaginary)
         try:
-            x = intervals.evaluate(a, point, _LOW, budget)
-            y = intervals.evaluate(b, point, _LOW, budget)
-        except Undefined:
-            continue
+            same, is_real = _compared_at(point, a, b, budget)
         except Unsupported:
             return None
-        same = intervals.same(x, y, _LOW)
         if same is None:
             continue
-        if imaginary or (_is_real(x) and _is_real(y)):
+        if is_real:
             if not same:
                 return False
-            real += 1
+            real, agreed = real + 1, point
         elif same:
             complex_same += 1
         else:
             complex_different += 1
         if index >= 5 and real >= _AGREEMENTS:
             break
+    few = real < _AGREEMENTS - 2
+    if (few or _bends(a) or _bends(b)) and not has_op(a, _SERIES) and not has_op(b, _SERIES):
+        near = _distant(a, b)
+        for index in range(2 * len(near)):
+            point = Point(index, whole=whole, imaginary=imaginary, near=near)
+            try:
+                same, is_real = _compared_at(point, a, b, budget)
+            except Unsupported:
+                continue
+            except TooHard:  # a number too large for a float, or the budget is spent
+                budget.spend(0)
+                continue
+            if is_real and same is False:
+                return False
+            if is_real and same:
+                real, agreed = real + 1, point
     if real >= _AGREEMENTS - 2:
-        return True
+        # The values may differ by less than the first precision shows.
+        return agreed is None or _compared_at(agreed.finer(), a, b, budget)[0] is not False
     if real + complex_same >= _AGREEMENTS - 1:
         return complex_different == 0
     return False if complex_different else None
+
+
+def _compared_at(point: Point, a: Node, b: Node, budget: Budget) -> tuple[bool | None, bool]:
+    """Returns whether the values at a point are equal (None: undecided), and whether both count as real."""
+    try:
+        x = intervals.evaluate(a, point, point.precision, budget)
+        y = intervals.evaluate(b, point, point.precision, budget)
+    except Undefined:
+        return None, False
+    return intervals.same(x, y, point.precision), point.imaginary or (_is_real(x) and _is_real(y))
+
+
+def _bends(node: Node) -> bool:
+    """Returns whether the expression may be analytic piece by piece only: two that agree here may differ elsewhere."""
+    return any(
+        part.op in _BENDING
+        or (part.op == "fn" and part.value not in _ANALYTIC)
+        or (part.op == "pow" and (rational(part.args[1]) or _ONE).denominator != 1)
+        for part in walk(node)
+    )
+
+
+def _distant(a: Node, b: Node) -> list[Fraction]:
+    """Returns distant sizes and those of the constants of both expressions, where they may bend."""
+    constants = {abs(part.value) for node in (a, b) for part in walk(node) if part.op == "num"}
+    return [*_FAR, *sorted(constants, reverse=True)[:_MOST_CONSTANTS]]
 
 
 def _wants_complex(node: Node) -> bool:

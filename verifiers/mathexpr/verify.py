@@ -116,7 +116,7 @@ class MathVerifier:
         GoldError: (when called) the problem has no gold, or one that can't be understood.
     """
 
-    version = "20"
+    version = "21"
 
     def __init__(
         self,
