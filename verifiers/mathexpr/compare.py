@@ -52,6 +52,7 @@ from verifiers.units.reading import AMBIGUOUS, CELSIUS, DEGREE, FAHRENHEIT, KELV
 from verifiers.units.words import PERCENT
 
 _PERCENT = any_case(rf"%|{PERCENT}|percentage|porcentaje|porcentagem|percentuale|yüzde|百分|نسبة")
+_FUNCTION_NAMES = frozenset("fghFGHPSTaus")
 _ORIGINS = (number(2), number(Fraction(1, 3)))
 _CONSTANT = lazy_pattern(r"[A-HK]|[CcAaBbKk]_\{?\d\}?|c_?\d")
 _GENERAL = any_case(
@@ -103,7 +104,10 @@ def compared(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
         Unreadable: the text of an option in the answer can't be read.
     """
     budget.spend(10)
-    clash = conditions.clash(gold.condition, answer.condition)
+    clash = conditions.clash(gold.condition, answer.condition) or (
+        # The domain of a function or sequence is the question's, and is often not repeated exactly.
+        gold.name[:1] not in _FUNCTION_NAMES and conditions.other_numbers(gold.condition, answer.condition)
+    )
     if captured(gold, answer):
         return "different"
     given, answer = answer, aligned(gold, answer)

@@ -9,6 +9,11 @@ _SAYS_NOTHING = frozenset(
     " values value as both satisfying both whole complex rational parameter parameters be it can".split()
 )
 _DOMAIN = frozenset("< > <= >= != 0 1 ≠ neq ne geq ge leq le in =".split())
+_NUMBERS = {
+    "setn": "N", "natural": "N", "setz": "Z", "integer": "Z", "integers": "Z",
+    "setq": "Q", "rational": "Q", "setr": "R", "real": "R", "reals": "R",
+}  # fmt: skip
+_SIGNED = frozenset("positive nonnegative non-negative".split())
 
 
 def clash(gold: str, answer: str) -> bool:
@@ -23,3 +28,20 @@ def clash(gold: str, answer: str) -> bool:
 
 def _core(condition: str) -> frozenset[str]:
     return frozenset(word for word in condition.casefold().split() if word not in _SAYS_NOTHING)
+
+
+def other_numbers(gold: str, answer: str) -> bool:
+    """Returns whether both conditions name the numbers that a parameter runs over, and name different ones."""
+    ours, theirs = _numbers(gold), _numbers(answer)
+    return bool(ours and theirs) and ours != theirs
+
+
+def _numbers(condition: str) -> str:
+    words = condition.casefold().split()
+    named = {_NUMBERS[word] for word in words if word in _NUMBERS}
+    if len(named) != 1:
+        return ""
+    (name,) = named
+    if _SIGNED.isdisjoint(words):
+        return name
+    return "N" if name == "Z" else f"{name}+"

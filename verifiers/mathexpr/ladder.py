@@ -195,8 +195,10 @@ def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
     few = real < _AGREEMENTS - 2
     if (few or _bends(a) or _bends(b)) and not has_op(a, _SERIES) and not has_op(b, _SERIES):
         near = _distant(a, b)
-        for index in range(2 * len(near)):
-            point = Point(index, whole=whole, imaginary=imaginary, near=near)
+        points = [Point(index, whole=whole, imaginary=imaginary, near=near) for index in range(2 * len(near))]
+        if _jumps(a) or _jumps(b):
+            points += [Point(index, whole=True, imaginary=imaginary, near=_FAR) for index in range(4)]
+        for point in points:
             try:
                 same, is_real = _compared_at(point, a, b, budget)
             except Unsupported:
@@ -224,6 +226,11 @@ def _compared_at(point: Point, a: Node, b: Node, budget: Budget) -> tuple[bool |
     except Undefined:
         return None, False
     return intervals.same(x, y, point.precision), point.imaginary or (_is_real(x) and _is_real(y))
+
+
+def _jumps(node: Node) -> bool:
+    """Returns whether the expression contains a step, whose value at integers differs from those beside them."""
+    return any(part.op == "fn" and part.value in ("floor", "ceil") for part in walk(node))
 
 
 def _bends(node: Node) -> bool:

@@ -261,7 +261,7 @@ def _answer(tokens: list[Token]) -> Answer:
             )
             and dropped not in assigned
         ):
-            over = "natural" if last[-1].value in ("setN", "N") else "integer"
+            over = {"N": "natural", "Q": "rational", "R": "real"}.get(last[-1].value[-1], "integer")
             condition, declared = condition or over, (*declared, dropped)
             pieces, joiners = pieces[:-1], joiners[:-1]
     answers = [_piece(piece) for piece in pieces]
