@@ -312,12 +312,10 @@ def _logb(field: Intervals, v: list[Complex]) -> Complex:
     return _quotient(field, field.log(v[0]), field.log(v[1]))
 
 
-def _asinh(field: Intervals, a: Complex) -> Complex:
-    return field.log(field.add(a, field.sqrt(field.add(field.mul(a, a), Complex(_ONE)))))
-
-
-def _acosh(field: Intervals, a: Complex) -> Complex:
-    return field.log(field.add(a, field.sqrt(field.add(field.mul(a, a), field.number(Fraction(-1))))))
+def _area(field: Intervals, a: Complex, one: int) -> Complex:
+    """Returns asinh (one 1) or acosh (one -1) of a."""
+    root = field.sqrt(field.add(field.mul(a, a), field.number(Fraction(one))))
+    return field.log(field.add(a, root))
 
 
 def _atanh(field: Intervals, a: Complex) -> Complex:
@@ -326,23 +324,9 @@ def _atanh(field: Intervals, a: Complex) -> Complex:
     return field.mul(field.number(Fraction(1, 2)), field.log(ratio))
 
 
-def _acos(field: Intervals, a: Complex) -> Complex:
-    return field.add(field.mul(field.constant("pi"), field.number(Fraction(1, 2))), field._neg(field._asin(a)))
-
-
-def _acot(field: Intervals, a: Complex) -> Complex:
-    return field.add(field.mul(field.constant("pi"), field.number(Fraction(1, 2))), field._neg(field._atan(a)))
-
-
-def _factorise(name: str) -> Callable[[Intervals, list[Complex], Node], Complex]:
-    top, bottom = {"tan": (1, 0), "cot": (0, 1), "sec": (None, 0), "csc": (None, 1)}[name]
-
-    def quotient(field: Intervals, v: list[Complex], node: Node) -> Complex:
-        both = field._trigonometric(v[0])
-        inverse = field.inverse(both[bottom or 0])
-        return inverse if top is None else field.mul(both[top], inverse)
-
-    return quotient
+def _complement(field: Intervals, angle: Complex) -> Complex:
+    """Returns pi/2 - angle."""
+    return field.add(field.mul(field.constant("pi"), field.number(Fraction(1, 2))), field._neg(angle))
 
 
 _FUNCTIONS: dict[str, Callable[[Intervals, list[Complex], Node], Complex]] = {
@@ -355,15 +339,15 @@ _FUNCTIONS: dict[str, Callable[[Intervals, list[Complex], Node], Complex]] = {
     "logb": lambda f, v, n: _logb(f, v),
     "sin": lambda f, v, n: f._trigonometric(v[0])[1],
     "cos": lambda f, v, n: f._trigonometric(v[0])[0],
-    "tan": _factorise("tan"),
-    "cot": _factorise("cot"),
-    "sec": _factorise("sec"),
-    "csc": _factorise("csc"),
+    "tan": lambda f, v, n: _quotient(f, *reversed(f._trigonometric(v[0]))),
+    "cot": lambda f, v, n: _quotient(f, *f._trigonometric(v[0])),
+    "sec": lambda f, v, n: f.inverse(f._trigonometric(v[0])[0]),
+    "csc": lambda f, v, n: f.inverse(f._trigonometric(v[0])[1]),
     "asin": lambda f, v, n: f._asin(v[0]),
-    "acos": lambda f, v, n: _acos(f, v[0]),
+    "acos": lambda f, v, n: _complement(f, f._asin(v[0])),
     "atan": lambda f, v, n: f._atan(v[0]),
-    "acot": lambda f, v, n: _acot(f, v[0]),
-    "asec": lambda f, v, n: _acos(f, f.inverse(v[0])),
+    "acot": lambda f, v, n: _complement(f, f._atan(v[0])),
+    "asec": lambda f, v, n: _complement(f, f._asin(f.inverse(v[0]))),
     "acsc": lambda f, v, n: f._asin(f.inverse(v[0])),
     "sinh": lambda f, v, n: _half_of_sum(f, v[0], -1),
     "cosh": lambda f, v, n: _half_of_sum(f, v[0], 1),
@@ -371,11 +355,11 @@ _FUNCTIONS: dict[str, Callable[[Intervals, list[Complex], Node], Complex]] = {
     "coth": lambda f, v, n: _quotient(f, _half_of_sum(f, v[0], 1), _half_of_sum(f, v[0], -1)),
     "sech": lambda f, v, n: f.inverse(_half_of_sum(f, v[0], 1)),
     "csch": lambda f, v, n: f.inverse(_half_of_sum(f, v[0], -1)),
-    "asinh": lambda f, v, n: _asinh(f, v[0]),
-    "acosh": lambda f, v, n: _acosh(f, v[0]),
+    "asinh": lambda f, v, n: _area(f, v[0], 1),
+    "acosh": lambda f, v, n: _area(f, v[0], -1),
     "atanh": lambda f, v, n: _atanh(f, v[0]),
-    "asech": lambda f, v, n: _acosh(f, f.inverse(v[0])),
-    "acsch": lambda f, v, n: _asinh(f, f.inverse(v[0])),
+    "asech": lambda f, v, n: _area(f, f.inverse(v[0]), -1),
+    "acsch": lambda f, v, n: _area(f, f.inverse(v[0]), 1),
     "acoth": lambda f, v, n: _atanh(f, f.inverse(v[0])),
     "abs": lambda f, v, n: f.absolute(v[0]),
     "conj": lambda f, v, n: Complex(v[0].re, None if v[0].im is None else mpi.mpi_neg(v[0].im)),
