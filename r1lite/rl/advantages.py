@@ -161,9 +161,7 @@ def pass_at_k(rewards: Tensor, *, k: int) -> Tensor:
     return advantages
 
 
-def best_of_group(
-    rewards: Tensor, *, scale: Literal["std", "none"] = "std", ddof: int = 1, eps: float = 1e-4
-) -> Tensor:
+def best_of_group(rewards: Tensor, *, ddof: int = 1, eps: float = 1e-4) -> Tensor:
     """The best completion of a group gets its lead over the second; all others 0 (arXiv:2503.19595).
 
         A_best = (r_1st - r_2nd) / (std_g r + eps)
@@ -176,15 +174,13 @@ def best_of_group(
     known = torch.where(scored, rewards, -torch.inf)
     top = known.topk(2, dim=1)
     lead = top.values[:, :1] - top.values[:, 1:]
-    if scale == "std":
-        count = scored.sum(dim=1, keepdim=True)
-        variance = _centred(rewards, scored).square().sum(dim=1, keepdim=True) / (count - ddof).clamp(min=1)
-        lead = lead / (variance.sqrt() + eps)
-    advantages = torch.zeros_like(rewards).scatter(1, top.indices[:, :1], lead)
+    count = scored.sum(dim=1, keepdim=True)
+    variance = _centred(rewards, scored).square().sum(dim=1, keepdim=True) / (count - ddof).clamp(min=1)
+    advantages = torch.zeros_like(rewards).scatter(1, top.indices[:, :1], lead / (variance.sqrt() + eps))
     return _where_signal(rewards, advantages)
 
 
-def normalized(advantages: Tensor, scored: Tensor, *, eps: float = 1e-4) -> Tensor:
+def normalized(advantages: Tensor, scored: Tensor, *, ddof: int = 1, eps: float = 1e-4) -> Tensor:
     """Scales the advantages of a step's completions to mean 0 and standard deviation 1 (TRL's `normalize_advantages`).
 
         (A - mean A) / (std A + eps)
@@ -198,7 +194,7 @@ def normalized(advantages: Tensor, scored: Tensor, *, eps: float = 1e-4) -> Tens
     known = advantages[scored]
     if known.numel() < 2 or bool(known.max() == known.min()):
         return torch.zeros_like(advantages)
-    return torch.where(scored, (advantages - known.mean()) / (known.std() + eps), 0.0)
+    return torch.where(scored, (advantages - known.mean()) / (known.std(correction=ddof) + eps), 0.0)
 
 
 def decoupled(parts: Tensor, weights: Sequence[float], rewards: Tensor, *, ddof: int = 1, eps: float = 1e-4) -> Tensor:
@@ -219,10 +215,7 @@ def decoupled(parts: Tensor, weights: Sequence[float], rewards: Tensor, *, ddof:
     for part, weight in zip(parts, weights, strict=True):
         part = torch.where(scored, part, torch.nan)
         total = total + weight * group_relative(part, ddof=ddof, eps=eps)
-    known = total[scored]
-    if known.numel() < 2 or bool(known.max() == known.min()):
-        return torch.zeros_like(rewards)
-    return torch.where(scored, (total - known.mean()) / (known.std(correction=ddof) + eps), 0.0)
+    return normalized(total, scored, ddof=ddof, eps=eps)
 
 
 def discounted_returns(rewards: Tensor, mask: Tensor, *, gamma: float = 1.0) -> Tensor:

@@ -18,18 +18,6 @@ def masked_sum(values: Tensor, mask: Tensor) -> Tensor:
     return torch.where(mask, values, 0.0).sum()
 
 
-def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
-    """Mean of values [B, T] where mask is True.
-
-    Raises:
-        ValueError: mask is False everywhere.
-    """
-    count = mask.sum()
-    if count == 0:
-        raise ValueError("masked_mean: the mask is False everywhere")
-    return masked_sum(values, mask) / count
-
-
 def aggregate(
     values: Tensor,
     mask: Tensor,

@@ -24,7 +24,6 @@ from r1lite.rollout.weight_memory import Snapshot
 from r1lite.rollout.wire import Group, WireError, buckets, local_address
 
 COLLECTIVE_S = 60.0  # limit for one bucket: 1 MiB/s is enough
-_ABANDONED = "weights refused: the update was abandoned"
 
 
 class Calls:

@@ -39,7 +39,6 @@ _STDERR_BYTES = 64 << 10
 _BUILD = Limits(time_s=10, wall_s=30, memory_mib=1536, processes=64, file_mib=64, disk_mib=256)
 _SMALL = 1 << 12  # bytes of an answer that is cheap to read whatever it holds
 _MOST_PARTS = 200_000  # parts of an answer that is passed to a checker of the user
-_RAN_OUT = ("TLE", "MLE", "OLE", "SV")
 
 
 @dataclass(frozen=True, slots=True)

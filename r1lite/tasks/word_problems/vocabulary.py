@@ -57,7 +57,6 @@ VEGETABLES = _nouns("carrot onion potato/potatoes tomato/tomatoes pepper pumpkin
 SNACKS = _nouns("sandwich/sandwiches juice burger taco salad pretzel")
 CONTAINERS = _nouns("box/boxes bag basket crate")
 HELPERS = _nouns("friend cousin neighbor classmate")
-GROUPS = _nouns("class/classes team club")
 GOALS = ("bike", "tent", "guitar", "camera", "skateboard", "telescope", "watch", "phone")
 PLACES = ("market", "school", "park", "library", "farm", "fair", "museum", "beach")
 SHOPS = ("shop", "market", "store", "fair")
