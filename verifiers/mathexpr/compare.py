@@ -465,6 +465,10 @@ def _collection(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
         return "hedged" if len(items) > len(wanted) and answer.joined_by == "or" else "different"
     if answer.joined_by == "or" and names(items):
         return "hedged"  # x = 1 or y = 2
+    if {gold.joined_by, answer.joined_by} == {"and", "or"} and all(
+        item.node is not None and item.node.op == "sym" for item in items
+    ):
+        return "different"  # statements: p and q, p or q
     if answer.joined_by != "or":
         orders = arrangements(wanted, items)
         if orders is not None:
