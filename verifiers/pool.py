@@ -261,16 +261,22 @@ class Pool:
         """Collects the workers' results, and replaces workers that died or are late."""
         busy = {worker.out: worker for worker in self._workers if worker.chunks}
         writers = {worker.into: worker for worker in self._workers if worker.unsent}
+        poll = select.poll()  # not select(), which accepts no descriptor above 1023
+        for pipe in (*busy, self._wake[0]):
+            poll.register(pipe, select.POLLIN)
+        for pipe in writers:
+            poll.register(pipe, select.POLLOUT)
         self._changed.release()
         try:
-            readable, writable, _ = select.select([*busy, self._wake[0]], list(writers), [], _POLL_S)
+            ready = [pipe for pipe, _ in poll.poll(1000 * _POLL_S)]
         finally:
             self._changed.acquire()
-        for pipe in writable:
+        for pipe in writers.keys() & ready:
             writers[pipe].flush()
-        for pipe in readable:
-            if pipe == self._wake[0]:
-                os.read(pipe, 1 << 16)
+        if self._wake[0] in ready:
+            os.read(self._wake[0], 1 << 16)
+        for pipe in ready:
+            if pipe not in busy:
                 continue
             worker = busy[pipe]
             if not worker.receive():

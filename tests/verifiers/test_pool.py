@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -167,6 +168,24 @@ def test_back_pressure_and_an_early_end():
         assert [score.reward for score in pool.map(pairs(["1", "x"]))] == [1.0, 0.0]
     with pytest.raises(ValueError, match="closed"):
         list(pool.map(pairs(["1"])))
+
+
+def test_a_caller_with_many_open_files(request):
+    """select() accepts no descriptor above 1023."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 1100:
+        pytest.skip("this machine allows too few open files")
+    request.addfinalizer(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1100 if hard == resource.RLIM_INFINITY else hard, hard))
+    opened = []
+    try:
+        while not opened or opened[-1] < 1024:
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+        scores = score_many(Reward("format"), pairs(["a", "b"]), workers=1)
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+    assert [score.reward for score in scores] == [0.0, 0.0], scores[0].error
 
 
 def test_calls_from_several_threads_share_the_workers(tmp_path):

@@ -23,7 +23,7 @@ import pytest
 
 from verifiers import resolve
 from verifiers.__main__ import main
-from verifiers.commands.serve import _example
+from verifiers.commands.serve import _connections, _example
 from verifiers.server.requests import BadRequest, flaw_of, read_json, row_item
 
 pytest.importorskip("fastapi")
@@ -356,6 +356,7 @@ def test_hangs_a_full_queue_deadlines_and_a_graceful_end():
 
 def test_mistakes_of_use(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: pytest.fail("it serves"))
+    monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 1024))
     (tmp_path / "empty").write_text("\n")
     for flags, message in (
         (["--host", "0.0.0.0"], "give --token-file"),
@@ -364,7 +365,7 @@ def test_mistakes_of_use(tmp_path, capsys, monkeypatch):
         (["--allow", "mth"], "did you mean 'math'"),
         (["--options", '{"format": {}, "exact": {}}'], "'exact', which is not served"),
         (["--host", "no.such.host.invalid", "--token-file", __file__], "can't listen on"),
-        (["--max-connections", "100000"], "open files"),
+        (["--max-connections", "1024"], "need more than 1024 open files"),
     ):
         assert main(["serve", *flags]) == 2, flags
         assert message in capsys.readouterr().err
@@ -383,6 +384,12 @@ def test_mistakes_of_use(tmp_path, capsys, monkeypatch):
     assert is_loopback("localhost")
     assert is_loopback("::1")
     assert not is_loopback("example.org")
+
+
+@pytest.mark.parametrize("limit", [4096, resource.RLIM_INFINITY])
+def test_as_many_connections_as_the_limit_on_open_files_allows(monkeypatch, limit):
+    monkeypatch.setattr("resource.getrlimit", lambda _: (limit, limit))
+    assert _connections(2000, workers=1) == 2000
 
 
 def wait_until(holds, seconds=60):

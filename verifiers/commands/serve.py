@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _BACKLOG = 64  # connections that may wait to be accepted; asyncio accepts as many at once
 _MAX_CONNECTIONS = 512
 _MIN_CONNECTIONS = 8
-_SELECTABLE = 1024  # select(), which reads the workers' pipes, accepts no descriptor above
 _OWN_DESCRIPTORS = 24  # the interpreter's, the listener's, the loop's
 _DESCRIPTORS_PER_WORKER = 16  # pipes and pages of a lane's four processes
 
@@ -160,13 +159,13 @@ def _settings(options: argparse.Namespace, workers: int) -> Settings:
 def _connections(wanted: int | None, workers: int) -> int:
     """Returns the number of connections that may be open. Raises ValueError if the limit on open files is too low."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    files = _SELECTABLE if soft == resource.RLIM_INFINITY else min(soft, _SELECTABLE)
+    files = sys.maxsize if soft == resource.RLIM_INFINITY else soft
     # Connections of two rounds of accepting can be open before those that make room for them are closed.
     most = files - _OWN_DESCRIPTORS - 2 * _BACKLOG - _DESCRIPTORS_PER_WORKER * workers
     if most < max(wanted or 0, _MIN_CONNECTIONS):
         raise ValueError(
             f"{wanted or _MIN_CONNECTIONS} connections and {workers} workers need more than {files} open files: raise "
-            "`ulimit -n` (up to 1024 are used), or give fewer --workers or --max-connections"
+            "`ulimit -n`, or give fewer --workers or --max-connections"
         )
     return wanted or min(most, _MAX_CONNECTIONS)
 
