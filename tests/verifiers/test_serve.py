@@ -267,6 +267,44 @@ def test_content_type_and_host(port):
         assert ask(port, "POST", "/v1/verify", body, {"Host": host})[0] == 421, host
 
 
+CALLED = {"inputs": ["1"], "outputs": ["[2]"], "fn_name": "f"}  # APPS' form, whose result may be wrapped in a list
+RIGHT, WRONG = (f"```python\ndef f(x):\n    return x + {number}\n```" for number in (1, 2))
+
+
+@pytest.fixture(scope="module")
+def code_port():
+    with serving("--reward", "code", "--options", '{"code": {"time_s": 2, "servers": 1}}') as (number, _):
+        yield number
+
+
+def test_openrlhf_s_labels_are_tests_too(code_port):
+    body = {"query": [f"p{RIGHT}", f"p{WRONG}", f"p{RIGHT}"], "prompts": ["p"] * 3}
+    code, answer = ask(code_port, "POST", "/get_reward", {**body, "labels": [json.dumps(CALLED), CALLED, CALLED]})
+    assert (code, answer.get("rewards")) == (200, [1.0, 0.0, 1.0]), answer
+    for bad, message in (
+        ({**CALLED, "inputs": 5}, "labels[1]: tests need the lists"),
+        ({**STDIN, "time_s": 3}, "labels[1].time_s: 3 is more than this server allows"),
+        ({**STDIN, "checker": "subprocess:call"}, "labels[1].checker: 'subprocess:call' is not served"),
+    ):
+        code, answer = ask(code_port, "POST", "/get_reward", {**body, "labels": [CALLED, bad, CALLED]})
+        assert (code, message in answer["detail"]) == (422, True), answer
+
+
+def test_slime_s_label_is_tests_too(code_port):
+    body = {"prompt": "p", "response": RIGHT, "label": json.dumps(CALLED)}
+    assert ask(code_port, "POST", "/slime", body) == (200, {"code": 1.0, "unscored": 0.0, "reward": 1.0})
+    code, answer = ask(code_port, "POST", "/slime", {**body, "label": {**STDIN, "memory_mib": 4096}})
+    assert (code, "label.memory_mib: 4096 is more" in answer["detail"]) == (422, True), answer
+
+
+def test_checkers_of_a_request(code_port):
+    program = {"program": "def check(given, expected, got):\n    return got == 2"}
+    called = {"style": "function", "entry_point": "f", "args": [[1]], "outs": [[2]]}
+    rows = [{"completion": RIGHT, "tests": {**called, "checker": checker}} for checker in ("item", program, "exact")]
+    answer = ask(code_port, "POST", "/v1/verify", {"rows": rows})[1]
+    assert [verdict["reward"] for verdict in answer["verdicts"]] == [1.0, 1.0, 0.0], answer
+
+
 def test_openrlhf_route(port):
     prompt = "<user>2+2?"
     body = {"query": [f"{prompt}{GOOD}</s>", f"{prompt}{BAD}"], "prompts": [prompt] * 2, "labels": ["4", "4"]}

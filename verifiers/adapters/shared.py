@@ -116,15 +116,19 @@ def written(problem: Problem, text: str, token_ids: Sequence[int] = ()) -> Compl
 
 def with_gold(reward: Reward, problem: Problem, gold: Any) -> Problem | Score:
     """Returns the problem with its answer or tests; if the gold can't be used, the score for all its completions."""
-    tests = problem.tests
     try:
-        if tests is None:
-            tests = tests_of(gold)
-            gold = gold if tests is None else None
-        answer = gold_text(gold) if reward.reads_gold else None
+        return read_gold(reward, problem, gold)
     except GoldError as error:
         return Score(None, {}, f"GoldError: problem {problem.id!r}: {error}", reward.versions)
-    return replace(problem, answer=answer, tests=tests)
+
+
+def read_gold(reward: Reward, problem: Problem, gold: Any) -> Problem:
+    """Returns the problem with its answer or tests. Raises GoldError."""
+    tests = problem.tests
+    if tests is None:
+        tests = tests_of(gold)
+        gold = gold if tests is None else None
+    return replace(problem, answer=gold_text(gold) if reward.reads_gold else None, tests=tests)
 
 
 def best_of(reward: Reward, problem: Problem, golds: Sequence[Any], text: str) -> Score:

@@ -129,7 +129,7 @@ class Server:
         """Returns the items of a body of /get_reward. Raises BadRequest, Refused."""
         asked = requests.reward_request(body)
         self._count(asked.query)
-        items = requests.reward_items(asked, reads_gold=self.default.reads_gold)
+        items = requests.reward_items(asked, self.default, self._code_limits(self.default))
         if self.settings.unscored is None:
             for item in items:
                 if isinstance(item, BadRequest):
@@ -140,7 +140,7 @@ class Server:
         """Returns the item of a body of /slime. Raises BadRequest."""
         sample = requests.slime_request(body)
         try:
-            return requests.slime_item(sample, reads_gold=self.default.reads_gold)
+            return requests.slime_item(sample, self.default, self._code_limits(self.default))
         except BadRequest as error:
             if self.settings.unscored is None:
                 raise

@@ -7,21 +7,24 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from verifiers.adapters.openrlhf import response_of
-from verifiers.adapters.shared import said, written
+from verifiers.adapters.shared import read_gold, said, written
 from verifiers.core import Completion, GoldError, Problem
 from verifiers.golds import gold_text
 from verifiers.prefill import prefill_of
+from verifiers.reward import Reward
+from verifiers.sandbox.checkers import TEXT_CHECKERS, VALUE_CHECKERS
 
 _MAX_DEPTH = 64
 _SHOWN = 80
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN = {int, float, bool, type(None)}
-_CHECKERS = {"exact", "strict", "tokens", "unordered"}  # and float:TOL; not module:fn, which would run code
+_CHECKERS = sorted({*TEXT_CHECKERS, *VALUE_CHECKERS})  # and programs; not module:fn, which runs outside the sandbox
 LOWERABLE = ("time_s", "memory_mib")  # limits of code verifiers that a request or a row's tests may lower
 Item = tuple[Problem, Completion]
 M = TypeVar("M", bound=BaseModel)
@@ -195,20 +198,23 @@ def row_item(index: int, row: Any, *, reads_gold: bool, limits: Mapping[str, flo
         raise BadRequest(f"{where}.{_said(error)}") from error
     except GoldError as error:
         raise BadRequest(f"{where}.reference: {error}") from error
-    tests = None if made.tests is None else _tests(where, made.tests, limits)
+    tests = _tests(f"{where}.tests", made.tests, limits)
     problem = Problem(made.prompt, gold, tests, made.language, str(made.id), made.meta)
     return problem, Completion(made.completion, tuple(made.token_ids), prefill=prefill_of(made.prompt))
 
 
-def _tests(where: str, tests: dict[str, Any], limits: Mapping[str, float]) -> dict[str, Any]:
+def _tests(where: str, tests: Mapping[str, Any] | None, limits: Mapping[str, float]) -> Mapping[str, Any] | None:
+    """Returns tests with the limits that apply to them. Raises BadRequest for what a request may not ask for."""
+    if tests is None:
+        return None
     checker = tests.get("checker")
     if isinstance(checker, str) and checker not in _CHECKERS and not checker.startswith("float:"):
-        known = ", ".join(sorted(_CHECKERS))
-        raise BadRequest(f"{where}.tests.checker: {checker[:_SHOWN]!r} is not served; known: {known}, float:TOL")
+        known = ", ".join(_CHECKERS)
+        raise BadRequest(f"{where}.checker: {checker[:_SHOWN]!r} is not served; known: {known}, or {{'program': TEXT}}")
     for name, most in limits.items():
         own = tests.get(name)
         if isinstance(own, int | float) and own > most:
-            raise BadRequest(f"{where}.tests.{name}: {own!r:.{_SHOWN}} is more than this server allows ({most:g})")
+            raise BadRequest(f"{where}.{name}: {own!r:.{_SHOWN}} is more than this server allows ({most:g})")
     return {**limits, **tests}
 
 
@@ -236,8 +242,11 @@ def lowered(limits: Mapping[str, float], config: Mapping[str, Mapping[str, Any]]
     return found
 
 
-def reward_items(request: RewardRequest, *, reads_gold: bool) -> list[Item | BadRequest]:
-    """Returns OpenRLHF's batch, with an error for each unusable item. Raises BadRequest if the lengths differ."""
+def reward_items(request: RewardRequest, reward: Reward, limits: Mapping[str, float]) -> list[Item | BadRequest]:
+    """Returns OpenRLHF's batch, with an error for each unusable item; its tests can't raise the `limits` of code.
+
+    Raises: BadRequest if the lengths differ.
+    """
     labels = request.labels or [None] * len(request.query)
     if not len(request.query) == len(request.prompts) == len(labels):
         counts = f"{len(request.query)}, {len(request.prompts)} and {len(labels)}"
@@ -245,7 +254,7 @@ def reward_items(request: RewardRequest, *, reads_gold: bool) -> list[Item | Bad
     items: list[Item | BadRequest] = []
     for index, (query, prompt, label) in enumerate(zip(request.query, request.prompts, labels, strict=True)):
         try:
-            items.append(_reward_item(index, query, prompt, label, reads_gold))
+            items.append(_reward_item(index, query, prompt, label, reward, limits))
         except BadRequest as error:
             items.append(error)
     return items
@@ -256,35 +265,42 @@ def slime_request(value: Any) -> SlimeRequest:
     return _model(SlimeRequest, value)
 
 
-def slime_item(sample: SlimeRequest, *, reads_gold: bool) -> Item:
-    """Returns slime's sample; its prompt is text or messages. Raises BadRequest."""
+def slime_item(sample: SlimeRequest, reward: Reward, limits: Mapping[str, float]) -> Item:
+    """Returns slime's sample; its prompt is text or messages, its tests can't raise the `limits` of code.
+
+    Raises: BadRequest.
+    """
     for name in ("prompt", "response", "label"):
         if why := flaw_of(getattr(sample, name)):
             raise BadRequest(f"{name}: {why}")
     try:
-        gold = gold_text(sample.label) if reads_gold else None
-        problem = Problem(said(sample.prompt, "user"), gold)
+        problem = _labelled("label", sample.label, Problem(said(sample.prompt, "user")), reward, limits)
         return problem, written(problem, said(sample.response))
-    except GoldError as error:
-        raise BadRequest(f"label: {error}") from error
     except TypeError as error:
         raise BadRequest(f"prompt, response: {error}") from error
 
 
-def _reward_item(index: int, query: Any, prompt: Any, label: Any, reads_gold: bool) -> Item:
+def _reward_item(index: int, query: Any, prompt: Any, label: Any, reward: Reward, limits: Mapping[str, float]) -> Item:
     for name, value in (("query", query), ("prompts", prompt), ("labels", label)):
         if why := flaw_of(value):
             raise BadRequest(f"{name}[{index}]: {why}")
     if not isinstance(query, str) or not isinstance(prompt, str):
         name, value = ("prompts", prompt) if isinstance(query, str) else ("query", query)
         raise BadRequest(f"{name}[{index}]: it must be text, got {_kind(value)}")
+    problem = _labelled(f"labels[{index}]", label, Problem(prompt, id=str(index)), reward, limits)
     try:
-        gold = gold_text(label) if reads_gold else None
-        return Problem(prompt, gold, id=str(index)), Completion(response_of(query, prompt), prefill=prefill_of(prompt))
-    except GoldError as error:
-        raise BadRequest(f"labels[{index}]: {error}") from error
+        return problem, Completion(response_of(query, prompt), prefill=prefill_of(prompt))
     except ValueError as error:
         raise BadRequest(f"query[{index}]: {error}") from error
+
+
+def _labelled(where: str, label: Any, problem: Problem, reward: Reward, limits: Mapping[str, float]) -> Problem:
+    """Returns the problem with the answer or the tests of a trainer's label. Raises BadRequest."""
+    try:
+        problem = read_gold(reward, problem, label)
+    except GoldError as error:
+        raise BadRequest(f"{where}: {error}") from error
+    return replace(problem, tests=_tests(where, problem.tests, limits))
 
 
 def _kind(value: Any) -> str:
