@@ -94,6 +94,11 @@ def test_verl_s_code_data_through_parquet(tmp_path):
         {"inputs": [], "outputs": []},
         {"inputs": ["1"], "outputs": ["1"], "fn_name": "os.system('x')"},
         {"assert_case": ["1 +"]},
+        {"assert_case": [1]},
+        {"assert_case": [["assert f(1) == 1"]]},
+        {"assert_case": {"assert f(1) == 1": 1}},
+        {"assert_case": []},
+        {"inputs": [1], "outputs": [1], "fn_name": 3},
         {"style": "asserts"},
     ],
 )

@@ -339,7 +339,14 @@ def test_humaneval_and_mbpp_rows(verifier: CodeVerifier) -> None:
     assert judged(verifier, from_mbpp(row), "def sum(a):\n    return 3 if a else 0").reason == "AC"
     tests = from_code_contests({"test": '[{"input": {"stdin": "5"}, "output": {"stdout": "5"}}]'})
     assert judged(verifier, tests, "print(input())").reason == "AC"
-    for bad, convert in (({}, from_humaneval), ({}, from_mbpp), ({"test": 3}, from_code_contests)):
+    bad_rows = (
+        ({}, from_humaneval), ({"prompt": "", "test": ["assert f()"], "entry_point": "f"}, from_humaneval),
+        ({}, from_mbpp), ({"test_list": [1]}, from_mbpp), ({**row, "test_imports": [1]}, from_mbpp),
+        ({**row, "test_imports": 1}, from_mbpp), ({**row, "test_imports": "import math"}, from_mbpp),
+        ({"test": 3}, from_code_contests), ({"test": ["5"]}, from_code_contests),
+        ({"test": "[" * 100_000}, from_code_contests),
+    )  # fmt: skip
+    for bad, convert in bad_rows:
         with pytest.raises(GoldError):
             convert(bad)
 

@@ -36,10 +36,13 @@ def from_mbpp(row: Mapping[str, Any]) -> dict[str, Any]:
     The entry point is the function that the asserts call. If they call several, `code`, the gold solution, decides
     which one; otherwise it is not used.
     """
-    tests = row.get("test_list")
-    if not isinstance(tests, list | tuple) or not tests:
-        raise GoldError("an MBPP row needs a 'test_list'")
-    setup = [str(row.get("test_setup_code") or ""), *(row.get("test_imports") or ())]
+    tests, imports = row.get("test_list"), row.get("test_imports") or []
+    for name, texts in (("test_list", tests), ("test_imports", imports)):
+        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+            raise GoldError(f"'{name}' must be a list of texts, got {texts!r:.80}")
+    if not tests:
+        raise GoldError("there are no tests: 'test_list' is empty")
+    setup = [str(row.get("test_setup_code") or ""), *imports]
     called = _called(tests)
     defined = _defined(str(row.get("code", "")))
     candidates = (
@@ -61,7 +64,7 @@ def from_code_contests(row: Mapping[str, Any], *, checker: str = "tokens") -> di
         cases = json.loads(row["test"]) if isinstance(row["test"], str) else row["test"]
         inputs = [case["input"]["stdin"] for case in cases]
         outputs = [case["output"]["stdout"] for case in cases]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise GoldError(f"the row has no tests: {type(error).__name__}: {error}") from error
     return {"style": "stdin", "inputs": inputs, "outputs": outputs, "checker": checker}
 
