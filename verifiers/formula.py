@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 # `rm:` is followed by a path. The path ends at a space or at a character that no path in a formula contains.
 _NAME = re.compile(r"rm:[^\s()*+]+|(?:sandboxed:)?[A-Za-z_][\w.]*(?::[A-Za-z_][\w.]*)?")
 _MAX_CHARS = 2000  # keeps the formula within Python's own parser limits
-_MAX_TERMS = 5000
+_MAX_WORK = 200_000  # names in all products of the expansion and of its steps; some 20 ms
 _MAX_CORNERS = 12  # up to this many verifiers, all 2^n combinations of extreme scores are tried
 _TINY = 1e-12
 _SMALLEST, _LARGEST = 1e-9, 1e9
@@ -37,8 +38,9 @@ class Formula:
             raise ValueError(f"can't read the reward formula '{text[:80]}...': it is nested too deeply") from None
         if any(abs(weight) > _LARGEST for weight in self.terms.values()):
             raise ValueError(f"reward formula '{text}': a weight is too large; at most {_LARGEST:g}")
+        used = {name for product in self.terms for name in product}
         for name in self.names:
-            if not any(name in product for product in self.terms):
+            if name not in used:
                 raise ValueError(
                     f"reward formula '{text}': '{name}' can't change the reward; remove it or its weight 0"
                 )
@@ -52,19 +54,23 @@ class Formula:
         """True if `range` is attained, False if it is only an outer bound."""
         return len(self.names) <= _MAX_CORNERS and all(len(set(product)) == len(product) for product in self.terms)
 
-    @property
+    @functools.cached_property
     def range(self) -> tuple[float, float]:
         """Lowest and highest value over all scores in [0, 1], if no verifier abstains."""
         if self.is_exact:  # linear in each name, so the extremes are at corners
-            values = [self._at(corner) for corner in itertools.product((0.0, 1.0), repeat=len(self.names))]
-            return min(values), max(values)
+            bits = {name: 1 << place for place, name in enumerate(self.names)}
+            values = [0.0] * (1 << len(bits))
+            for product, c in self.terms.items():
+                values[sum(bits[name] for name in product)] = c
+            # The value at a corner is the sum of the terms whose names are all 1 there, summed up name by name.
+            for bit in bits.values():
+                for corner in range(len(values)):
+                    if corner & bit:
+                        values[corner] += values[corner ^ bit]
+            return round(min(values), 12) + 0.0, round(max(values), 12) + 0.0  # 0.0 in place of -0.0
         constant = self.terms.get((), 0.0)
         others = [c for product, c in self.terms.items() if product]
         return constant + sum(c for c in others if c < 0), constant + sum(c for c in others if c > 0)
-
-    def _at(self, corner: Sequence[float]) -> float:
-        scores = dict(zip(self.names, corner, strict=True))
-        return round(sum(c for product, c in self.terms.items() if all(scores[name] for name in product)), 12)
 
     def pays_alone(self, name: str, correctness: Sequence[str]) -> bool:
         """True if a higher score of `name` can raise the value while every verifier of `correctness` gives 0."""
@@ -167,32 +173,39 @@ def _without_abstaining(
     return -value if isinstance(op, ast.Sub) and b is value and a is None else value
 
 
-def _expanded(node: ast.expr, formula: str) -> Terms:
-    """Returns the formula as a polynomial; terms that cancel are left out."""
-    terms: Terms
-    match node:
-        case ast.Name(id=name):
-            terms = {(name,): 1.0}
-        case ast.Constant(value=value):
-            terms = {(): float(value)}  # type: ignore[arg-type]  # _checked lets only numbers through
-        case ast.UnaryOp(op=op, operand=operand):
-            terms = _expanded(operand, formula)
-            terms = {product: -c for product, c in terms.items()} if isinstance(op, ast.USub) else terms
-        case ast.BinOp(left=left, op=op, right=right):
-            a, b = _expanded(left, formula), _expanded(right, formula)
-            terms = {}
-            if isinstance(op, ast.Add | ast.Sub):
-                sign = 1 if isinstance(op, ast.Add) else -1
-                for product, c in (*a.items(), *((product, sign * c) for product, c in b.items())):
-                    terms[product] = terms.get(product, 0.0) + c
-            elif isinstance(op, ast.Div):
-                terms = {product: c / b[()] for product, c in a.items()}
-            else:
-                if len(a) * len(b) > _MAX_TERMS:
-                    raise ValueError(f"reward formula '{formula}': too many products; write it with fewer parentheses")
-                for (p, c), (q, d) in itertools.product(a.items(), b.items()):
-                    product = tuple(sorted((*p, *q)))
-                    terms[product] = terms.get(product, 0.0) + c * d
-        case _:
-            raise AssertionError(ast.dump(node))
-    return {product: c for product, c in terms.items() if abs(c) > _TINY}
+def _expanded(tree: ast.expr, formula: str) -> Terms:
+    """Returns the formula as a polynomial; terms that cancel are left out. Raises ValueError if that takes too long."""
+    spent = 0
+
+    def expanded(node: ast.expr) -> Terms:
+        nonlocal spent
+        found: Iterable[tuple[tuple[str, ...], float]]
+        match node:
+            case ast.Name(id=name):
+                found = [((name,), 1.0)]
+            case ast.Constant(value=value):
+                found = [((), float(value))]  # type: ignore[arg-type]  # _checked lets only numbers through
+            case ast.UnaryOp(op=op, operand=operand):
+                sign = -1 if isinstance(op, ast.USub) else 1
+                found = ((product, sign * c) for product, c in expanded(operand).items())
+            case ast.BinOp(left=left, op=op, right=right):
+                a, b = expanded(left), expanded(right)
+                if isinstance(op, ast.Add | ast.Sub):
+                    sign = 1 if isinstance(op, ast.Add) else -1
+                    found = itertools.chain(a.items(), ((product, sign * c) for product, c in b.items()))
+                elif isinstance(op, ast.Div):
+                    found = ((product, c / b[()]) for product, c in a.items())
+                else:
+                    pairs = itertools.product(a.items(), b.items())
+                    found = ((tuple(sorted((*p, *q))), c * d) for (p, c), (q, d) in pairs)
+            case _:
+                raise AssertionError(ast.dump(node))
+        terms: Terms = {}
+        for product, c in found:
+            spent += 1 + len(product)
+            if spent > _MAX_WORK:
+                raise ValueError(f"reward formula '{formula}': too many products; write it with fewer parentheses")
+            terms[product] = terms.get(product, 0.0) + c
+        return {product: c for product, c in terms.items() if abs(c) > _TINY}
+
+    return expanded(tree)

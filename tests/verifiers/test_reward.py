@@ -1,6 +1,7 @@
 """Reward formulas: value, abstention, refusals."""
 
 import contextlib
+import math
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifiers import Completion, Problem, Reward, Verdict, VerifierError, resolve, score_many, verifier
+from verifiers.formula import Formula
 
 pytestmark = pytest.mark.quick
 
@@ -73,6 +75,10 @@ def test_value(formula, scores, expected):
         ("no_such_module:foo", "can't import 'no_such_module'"),
         ("(" * 5000 + "math" + ")" * 5000, "characters"),
         ("(" * 900 + "math" + ")" * 900, "can't read"),
+        ("*".join(["(math+format)"] * 140), "too many products"),
+        ("*".join(f"(a{i}+1)" for i in range(12)) + "+1" * 900, "too many products"),
+        ("*".join(f"(a{i}+1)" for i in range(12)) + "/2" * 900, "too many products"),
+        ("-(" * 60 + "*".join(f"(a{i}+1)" for i in range(12)) + ")" * 60, "too many products"),
     ],
 )
 def test_refused(formula, message):
@@ -178,12 +184,20 @@ def test_your_own_by_module_and_attribute():
         ("math*(1 - format)", 0.0, 1.0, True),
         ("math*math - math", -1.0, 1.0, False),
         ("(math + format)/4", 0.0, 0.5, True),
+        ("(0.3 - 0.1 - 0.2*format) * math", 0.0, 0.2, True),
     ],
 )
 def test_range(formula, low, high, exact):
     reward = Reward(formula)
     assert reward.range == (pytest.approx(low), pytest.approx(high))
     assert str(reward) == f"{formula}  (from {low:g} to {high:g}{'' if exact else ' at most'})"
+
+
+def test_the_range_of_a_large_formula_is_found_once_and_cheaply(monkeypatch):
+    formula = Formula("*".join(f"(a{i}+{i})" for i in range(12)))
+    assert formula.range == (0.0, float(math.factorial(12)))
+    monkeypatch.setattr(formula, "terms", None)
+    assert formula.range == (0.0, float(math.factorial(12)))
 
 
 @given(st.lists(st.floats(0, 1), min_size=3, max_size=3))

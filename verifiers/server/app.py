@@ -190,8 +190,8 @@ class Server:
         return reward
 
     def _made(self, formula: str) -> Reward:
-        options = {name: given for name, given in self.settings.options.items() if name in Formula(formula).names}
-        return Reward(formula, options=options)
+        names = Formula(formula).names
+        return Reward(formula, options={name: o for name, o in self.settings.options.items() if name in names})
 
     def _code_limits(self, reward: Reward) -> dict[str, float]:
         """Returns the limits that a request may lower: the strictest among the reward's verifiers that run programs."""
