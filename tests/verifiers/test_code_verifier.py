@@ -167,6 +167,7 @@ def test_a_program_is_found_cheaply_in_any_text(text: str, found: str | None) ->
         ({**ADD, "time_s": -3}, "time_s"),
         ({**ADD, "time_s": 10_000}, "60 at most"),
         ({**ADD, "memory_mib": 100_000}, "4096 at most"),
+        ({**ADD, "memory_mib": 100.5}, "tests: memory_mib must be a whole number"),
         ({**ASSERTS, "tests": ["assert ("]}, "does not compile"),
         ({**ASSERTS, "tests": ["assert g(1)"]}, "no test mentions"),
         ({**ASSERTS, "tests": []}, "'tests' is empty"),
@@ -186,7 +187,7 @@ def test_bad_tests_are_the_problems_fault(verifier: CodeVerifier, tests: Any, me
     [
         ({"language": "cobol"}, "unknown language"),
         ({"isolation": "none"}, "isolation must be"),
-        ({"time_s": 0}, "time_s must be a positive"),
+        ({"time_s": 0}, "time_s must be a number above 0"),
         ({"memory_mib": 10}, "at least 64"),
         ({"servers": 0}, "servers must be >= 1"),
         ({"packages": ["no_such_package"]}, "not installed"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import re
@@ -232,9 +233,12 @@ def add(a, b):
 def test_limits_say_what_is_wrong() -> None:
     assert Limits(time_s=2).wall == 4
     assert Limits(time_s=0.5).wall == 1.5
-    for bad in ({"time_s": math.nan}, {"processes": -1}, {"memory_mib": True}):
-        with pytest.raises(ValueError, match=next(iter(bad))):
-            Limits(**bad)
+    assert Limits(time_s=0.5, wall_s=1.5, output_mib=0.5).output_mib == 0.5
+    whole = ("memory_mib", "processes", "file_mib", "disk_mib", "inodes", "open_files")
+    bad = [("time_s", math.nan), ("wall_s", math.inf), ("processes", -1), ("output_mib", True)]
+    for name, value in (*bad, *itertools.product(whole, (100.5, 100.0, True, math.nan, "100"))):
+        with pytest.raises(ValueError, match=f"{name} must be a {'whole ' if name in whole else ''}number above 0"):
+            Limits(**{name: value})
 
 
 def test_many_processes_share_one_memory_limit() -> None:

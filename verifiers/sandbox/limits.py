@@ -26,8 +26,10 @@ class Limits:
             value = getattr(self, field.name)
             if value is None and field.name == "wall_s":
                 continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e6:
-                raise ValueError(f"{field.name} must be a positive number, got {value!r}")
+            # Annotations are texts here. The kernel takes the limits that are declared as int as whole numbers only.
+            types, what = (int, "whole number") if field.type == "int" else (int | float, "number")
+            if isinstance(value, bool) or not isinstance(value, types) or not 0 < value < 1e6:
+                raise ValueError(f"{field.name} must be a {what} above 0 and below 1,000,000, got {value!r}")
         if self.memory_mib < 64:
             raise ValueError(f"memory_mib must be at least 64 (the interpreter itself), got {self.memory_mib}")
 
