@@ -305,6 +305,15 @@ def test_results_are_written_to_files_only(tmp_path, capsys):
         assert "no file that results can be added to" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["r.json", "r.jsonl.gz", "r.csv", "r.PARQUET"])
+def test_results_have_no_name_of_another_format(tmp_path, capsys, name):
+    (tmp_path / "a.jsonl").write_text('{"completion": "4", "answer": "4"}\n')
+    argv = ["score", str(tmp_path / "a.jsonl"), "--reward", "math", "--out", str(tmp_path / name)]
+    assert verifiers_main(argv) == 2
+    assert "choose a name that ends in .jsonl or .parquet" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
+
+
 def test_an_audit_names_the_line_of_a_bad_row(tmp_path, capsys):
     (tmp_path / "a.jsonl").write_text('{"prompt": "q", "answer": "4"}\n{"prompt": "q", "answer": " "}\n')
     assert verifiers_main(["audit", "math", "--data", str(tmp_path / "a.jsonl")]) == 2

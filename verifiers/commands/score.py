@@ -32,7 +32,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_reward(parser)
     parser.add_argument(
-        "--out", help="results, JSONL or .parquet; for several files a folder or URL; unfinished results are resumed"
+        "--out",
+        help="results, a .jsonl or .parquet file; for several files a folder or URL; unfinished results are resumed",
     )
     parser.add_argument(
         "--on", metavar="PLACE", help="score on a Ray cluster (ray, ray:HOST:PORT, ray://HOST:PORT) of --workers actors"
@@ -104,6 +105,8 @@ def _write(out: Path, todo: tuple[Path, Scorer, rows.Columns], tally: Tally) -> 
     reward = scorer.reward
     if out.exists() and not out.is_file():
         raise ValueError(f"--out {out} is no file that results can be added to")
+    if out.suffix not in ("", ".jsonl", results.PARQUET):  # every command that reads it goes by its suffix
+        raise ValueError(f"--out {out}: results are JSONL or Parquet; choose a name that ends in .jsonl or .parquet")
     is_parquet = out.suffix == results.PARQUET
     if is_parquet:
         results.need_pyarrow(out)
