@@ -10,6 +10,7 @@ import pytest
 
 from verifiers.__main__ import main
 from verifiers.commands.results import read
+from verifiers.commands.shared import Tally
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -120,6 +121,33 @@ def test_bad_rows_are_unscored_and_told(tmp_path, capsys, row, message):
     assert [row["reward"] for row in results] == [1.0, None, 1.0]
     assert message in results[1]["error"]
     assert "1 unscored" in capsys.readouterr().out
+
+
+def test_rows_that_fail_alike_are_counted_together():
+    """By the message of the first; of other kinds a hundred are told apart, so that memory stays constant."""
+    tally, shards = Tally(), Tally()
+    for number in range(300):
+        for error in (
+            f"GoldError: problem 'p{number}': can't understand the gold 'it is \\'{number}\\'': a word",
+            f"a b.jsonl:{number}: the gold must be an answer, got {str(number)!r}",
+            "VerifierError: 'math': no verdict within 2 s (on problem 'p')",
+            "VerifierError: 'code': no verdict within 2 s (on problem 'p')",
+        ):
+            tally.add({"row": number, "reward": None, "error": error, "verdicts": {}})
+    first = {
+        "GoldError: problem 'p0': can't understand the gold 'it is \\'0\\'': a word": 300,
+        "a b.jsonl:0: the gold must be an answer, got '0'": 300,
+        "VerifierError: 'math': no verdict within 2 s": 300,
+        "VerifierError: 'code': no verdict within 2 s": 300,
+    }
+    assert tally.as_json()["errors"] == first
+    for _ in range(2):
+        shards.add_json(tally.as_json())
+    assert shards.errors == {error: 600 for error in first}
+    for number in range(300):
+        tally.add({"row": 1, "reward": None, "error": f"ValueError: {number} is odd", "verdicts": {}})
+    assert len(tally.errors) == 101
+    assert (tally.errors["other errors"], tally.errors.total()) == (204, 1500)
 
 
 def test_other_files_and_columns(tmp_path, capsys):

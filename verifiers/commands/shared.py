@@ -6,6 +6,7 @@ import argparse
 import collections
 import json
 import math
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,11 @@ from verifiers.reward import Reward
 from verifiers.terminal import one_line, raw
 
 _EVERY_S = 0.5
-_ERRORS = 100  # number of different errors counted per file
+_ERRORS = 100  # number of different errors that are counted, besides _OTHERS
+_OTHERS = "other errors"
+_PLACE = re.compile(r"^.*?:\d+: ")  # of a row that can't be read
+_QUOTED = re.compile(r"""(?<!\w)(?:'(?:[^'\\]|\\.)*(?:'|$)|"(?:[^"\\]|\\.)*(?:"|$))""")
+_SHOWN = 120  # characters of an error
 _LARGEST = 1_000_000_000  # largest number on the command line
 
 
@@ -140,7 +145,7 @@ class Tally:
     def __init__(self) -> None:
         self.reasons: dict[str, collections.Counter[tuple[str, str]]] = {}
         self.errors: collections.Counter[str] = collections.Counter()  # by the message of the first such row
-        self._first: dict[str, str] = {}  # that message, by the reason alone
+        self._first: dict[str, str] = {}  # that message, by what rows that fail alike have in common
         self.count = self.unscored = 0
         self.total, self.low, self.high = 0.0, float("inf"), float("-inf")
 
@@ -150,9 +155,7 @@ class Tally:
         reward = row["reward"]
         if reward is None:
             self.unscored += 1
-            error = str(row.get("error") or "every verifier abstained").split(" (on ")[0][:120]
-            why = error.rpartition(f":{row.get('row')}: ")[2]  # rows that fail alike are counted together
-            self.errors[self._first.setdefault(why, error)] += 1
+            self._fail(str(row.get("error") or "every verifier abstained").split(" (on ")[0], 1)
         else:
             self.total += reward
             self.low, self.high = min(self.low, reward), max(self.high, reward)
@@ -161,8 +164,19 @@ class Tally:
             kind = "abstains" if score is None else "1" if score == 1 else "0" if score == 0 else "part"
             self.reasons.setdefault(name, collections.Counter())[kind, verdict["reason"]] += 1
 
+    def _fail(self, error: str, count: int) -> None:
+        """Counts rows that are unscored for this reason, together with those that fail alike."""
+        why = _PLACE.sub("", error)
+        if not error.startswith("Verifier"):  # of an error of the row, names of its problem and values are left out
+            why = _QUOTED.sub("...", why)
+        why = why[:_SHOWN]
+        if why not in self._first and len(self._first) >= _ERRORS:
+            self.errors[_OTHERS] += count
+        else:
+            self.errors[self._first.setdefault(why, error[:_SHOWN])] += count
+
     def as_json(self) -> dict[str, Any]:
-        """Returns all counts; of the errors only the most frequent ones."""
+        """Returns all counts."""
         return {
             "rows": self.count,
             "unscored": self.unscored,
@@ -171,7 +185,7 @@ class Tally:
             "reasons": [
                 [name, *key, count] for name, counts in self.reasons.items() for key, count in sorted(counts.items())
             ],
-            "errors": dict(self.errors.most_common(_ERRORS)),
+            "errors": dict(self.errors.most_common()),
         }
 
     def add_json(self, counts: Mapping[str, Any]) -> None:
@@ -183,7 +197,8 @@ class Tally:
         self.low, self.high = min(self.low, low), max(self.high, high)
         for name, kind, reason, count in counts["reasons"]:
             self.reasons.setdefault(name, collections.Counter())[kind, reason] += count
-        self.errors.update(counts["errors"])
+        for error, count in counts["errors"].items():
+            self._fail(error, count)
 
     def __str__(self) -> str:
         scored = self.count - self.unscored
