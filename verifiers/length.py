@@ -33,8 +33,6 @@ class SoftOverlong:
         (length - (max - buffer)) / buffer       inside the buffer
         1                                        beyond max_tokens
 
-    Score 0 is good here and 1 is far too long. Reasons: `within`, `buffer`, `overlong`. It never abstains.
-
     Here score 0 is good and 1 is far too long. Reasons: `within`, `buffer`, `overlong`. It never abstains.
 
     Args:

@@ -37,6 +37,10 @@ def test_trl_with_conversations_metrics_and_a_bad_row():
     assert logged == {"verifiers/math": 0.5, "verifiers/unscored": pytest.approx(1 / 3)}
 
 
+def test_trl_with_an_empty_batch():
+    assert trl_reward("math")([], [], [], answer=[], log_metric=lambda name, value: pytest.fail(name)) == []
+
+
 def test_trl_with_tokens_and_wrong_types():
     function = trl_reward("overlong", options={"overlong": {"max_tokens": 2, "buffer_tokens": 1}})
     assert function(["?"], ["abc"], [[1, 2, 3]]) == [1.0]

@@ -46,7 +46,7 @@ def trl_reward(
         if failed is not None:
             say_once("a completion could not be scored and is left out, like all later ones: %s", why(failed))
         log_metric = kwargs.get("log_metric")
-        if log_metric is not None:
+        if log_metric is not None and scores:
             for part in ready.verifiers:
                 values = [found[part] for score in scores if part in (found := parts(score))]
                 if values:
