@@ -15,13 +15,15 @@ from r1lite.errors import UserError
 from r1lite.model.batch import Row
 from r1lite.model.packing import fit, keeps_rows_apart, packed_batches, packed_logits
 from r1lite.model.policy import Policy
+from r1lite.scoring.problems import make_prompts
 from r1lite.supervised.loop import RowOrder, nll_pieces
-from r1lite.supervised.sft.encode import template_facts
+from r1lite.supervised.sft.encode import Encoder, Overlap, template_facts
 from r1lite.supervised.sft.formats import RowError, example, format_of
 from r1lite.supervised.sft.reading import find_set, rows
 from r1lite.tasks import Problems
 from r1lite.training import setup
 from r1lite.training.resolve import resolve_config
+from verifiers import Problem
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = [
@@ -469,6 +471,19 @@ def test_a_question_is_put_into_the_template_and_a_prompt_is_not(tmp_path, tiny_
     verbatim = loaded(data, tiny_model, tiny_tokenizer, prompts="verbatim").value[0].prompt_ids
     assert asked == tuple(tiny_tokenizer("q\n")["input_ids"])
     assert verbatim == tuple(tiny_tokenizer("p")["input_ids"])
+
+
+def test_prompts_are_those_of_the_evaluation(tmp_path, tiny_model, tiny_tokenizer):
+    """Also for a task with a template of its own."""
+    config = SFTConfig(task="mbpp", template="short", max_completion_tokens=8)
+    problem = Problem("Add one.")
+    (asked,) = make_prompts([problem], config, tiny_model, tiny_tokenizer)
+    assert "The answer is the whole program" in asked.text
+    data = write_rows(tmp_path / "a.jsonl", [{"question": problem.prompt, "answer": "b"}])
+    assert loaded(data, tiny_model, tiny_tokenizer, task="mbpp").value[0].prompt_ids == asked.token_ids
+    overlap, encoder = Overlap([problem], config, tiny_tokenizer), Encoder(config, tiny_model, tiny_tokenizer)
+    overlap.see(encoder.read({"prompt": asked.text, "completion": "b"}))
+    assert overlap.count == 1
 
 
 @pytest.mark.slow
