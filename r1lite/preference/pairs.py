@@ -42,6 +42,8 @@ def load_pairs(
 ) -> Pairs:
     """The pairs of `source`: columns `prompt` (or `question`), `chosen` and `rejected`, each text, or chat messages.
 
+    A `question` takes precedence over a `prompt` that is text, which sets of r1lite hold as rendered for the sampling.
+
     Args:
         source: a JSONL (also .gz) or Parquet file, a folder with train.* and optionally test.*, or an id on the Hub.
         test_source: file with the held-out pairs; otherwise the folder's test.*, the Hub's test split, or the share
@@ -125,7 +127,8 @@ def _pair(row: Any, where: str, margin_column: str | None) -> Pair:
         raise ValueError(
             f"a row must be an object with prompt (or question), chosen and rejected, not {type(row).__name__}"
         )
-    asked = "prompt" if row.get("prompt") is not None else "question"
+    given = row.get("prompt")
+    asked = "question" if given is None or (isinstance(given, str) and row.get("question")) else "prompt"
     for column in (asked, "chosen", "rejected", *([margin_column] if margin_column else [])):
         if row.get(column) is None:
             name = "'prompt' or 'question'" if column == "question" else f"'{column}'"
