@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from r1lite.errors import quoted
+from r1lite.preference.pairs import after_prompt
 from verifiers.core import GoldError
 from verifiers.golds import gold_text
 
@@ -105,7 +106,10 @@ def _prompt_completion(row: Mapping[str, Any], verbatim: bool) -> Example:
     if isinstance(prompt, list) or isinstance(completion, list):
         before = _turns(prompt, "prompt") if isinstance(prompt, list) else [("user", _text(prompt, "prompt"))]
         if isinstance(completion, list):
-            return _conversation([*before, *_turns(completion, "completion")], verbatim)
+            said = after_prompt(_turns(completion, "completion"), before)
+            if said and before[-1][0] == "user" and said[0][0] != "assistant":
+                raise RowError("the completion must be the assistant's, optionally after the messages of the prompt")
+            return _conversation([*before, *said], verbatim)
         return _conversation([*before, ("assistant", _answer(completion, "completion"))], verbatim)
     completion, prefill = _answer(completion, "completion"), _text(row.get("prefill") or "", "prefill")
     if row.get("question") and not verbatim:
