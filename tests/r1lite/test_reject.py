@@ -287,6 +287,15 @@ def test_pass_rates_are_of_all_completions(made, source):
         assert row["pass_at"]["4"] == pytest.approx(sum(map(any, chosen)) / len(chosen))
 
 
+def test_a_filters_reason_does_not_change_the_pass_rates(tmp_path):
+    """Not even a reason that rows without a completion have too."""
+    source = write(tmp_path / "rows.jsonl", stored(5))
+    flags = ["--dedup", "none", "--filters", "correct", "curation_for_tests:no_first_sample"]
+    assert reject(source, tmp_path / "set", "--no-difficulty-window", *flags) == 0
+    assert "unreadable" in {row["reason"] for row in lines(tmp_path / "set" / "rejected.jsonl")}
+    assert [row["num_samples"] for row in lines(tmp_path / "set" / "problems.jsonl")] == [6] * 5
+
+
 @pytest.mark.parametrize("choice", ["shortest", "longest", "diverse", "random"])
 def test_choice(tmp_path, choice):
     question, answer = "How many are 40 and 2?", "42"
