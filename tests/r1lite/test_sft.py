@@ -99,7 +99,7 @@ def sums(tmp_path_factory):
 def test_formats(row, format, asked, said):
     assert format_of(row) == format
     found = example(row, format)
-    assert (found.asked, found.completion) == (asked, said)
+    assert (found.question or found.prompt, found.completion) == (asked, said)
     assert not found.turns
 
 
@@ -471,6 +471,30 @@ def test_a_question_is_put_into_the_template_and_a_prompt_is_not(tmp_path, tiny_
     verbatim = loaded(data, tiny_model, tiny_tokenizer, prompts="verbatim").value[0].prompt_ids
     assert asked == tuple(tiny_tokenizer("q\n")["input_ids"])
     assert verbatim == tuple(tiny_tokenizer("p")["input_ids"])
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"question": "What is 2 + 3?", "prompt": "User: What is 2 + 3?", "completion": "5"},
+        {"prompt": "what is  2 + 3?\n", "completion": "5"},
+        {"instruction": "Solve it.", "input": "What is 2 + 3?", "output": "5"},
+        {"history": [["What is 2 + 3?", "5"]], "instruction": "Thanks.", "output": "Bye."},
+        {
+            "problem": "What is 2 + 3?",
+            "messages": [
+                {"role": "user", "content": "Solve it: what is 2 + 3?"},
+                {"role": "assistant", "content": "5"},
+            ],
+        },
+    ],
+)
+@pytest.mark.parametrize("prompts", ["auto", "verbatim"])
+def test_a_test_problem_is_found_wherever_it_is_asked(row, prompts, tiny_tokenizer):
+    config = SFTConfig(template="short", prompts=prompts)
+    overlap = Overlap([Problem("What is 2 + 3?"), Problem("What is 2 + 4?")], config, tiny_tokenizer)
+    overlap.see(example(row, format_of(row), verbatim=prompts == "verbatim"))
+    assert overlap.count == 1
 
 
 def test_prompts_are_those_of_the_evaluation(tmp_path, tiny_model, tiny_tokenizer):

@@ -210,10 +210,8 @@ class Overlap:
         self._seen = set[int]()
 
     def see(self, read: Example) -> None:
-        """Checks the question of a row."""
-        found = self._test.get(_plain(read.asked))
-        if found is not None:
-            self._seen.add(found)
+        """Checks the questions of a row."""
+        self._seen.update(found for text in read.asked if (found := self._test.get(_plain(text))) is not None)
 
     @property
     def count(self) -> int:
