@@ -33,8 +33,8 @@ class DistillConfig(SupervisedConfig):
     """Recipes only, instead of --model: a new student with random weights, given as changes to the teacher's model
     configuration, such as {hidden_size: 64, num_hidden_layers: 2}."""
     trajectories: dict[str, Any] = Field(default_factory=dict)
-    """Recipes only, without --data: further settings of r1lite reject for the teacher's completions; by default all
-    right and well-formed completions are kept."""
+    """Recipes only, without --data: further settings of r1lite reject for the teacher's completions. By default its
+    filters and its removal of duplicates apply, without a difficulty window or a limit per problem."""
     max_problems: int | None = Field(None, ge=1)
     """Sample the teacher, and on-policy the student, only on the first this many problems; by default on all."""
     samples: int = Field(4, ge=1)
