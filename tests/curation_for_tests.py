@@ -62,6 +62,13 @@ def no_hedging(item, *, word="maybe"):
     return Rejection("hedge", word) if word in item.completion.text else None
 
 
+def no_first_sample(item):
+    """A filter of one's own, with the reason of rows that can't be read."""
+    from r1lite.curation.filters import Rejection
+
+    return Rejection("unreadable") if item.sample == 0 else None
+
+
 def takes_its_time(item):
     """A filter of one's own that keeps everything."""
     time.sleep(0.1)

@@ -33,8 +33,8 @@ class DistillConfig(SupervisedConfig):
     """Recipes only, instead of --model: a new student with random weights, given as changes to the teacher's model
     configuration, such as {hidden_size: 64, num_hidden_layers: 2}."""
     trajectories: dict[str, Any] = Field(default_factory=dict)
-    """Recipes only, without --data: further settings of r1lite reject for the teacher's completions; by default all
-    right and well-formed completions are kept."""
+    """Recipes only, without --data: further settings of r1lite reject for the teacher's completions. By default its
+    filters and its removal of duplicates apply, without a difficulty window or a limit per problem."""
     max_problems: int | None = Field(None, ge=1)
     """Sample the teacher, and on-policy the student, only on the first this many problems; by default on all."""
     samples: int = Field(4, ge=1)
@@ -69,12 +69,22 @@ class DistillConfig(SupervisedConfig):
             self.reject_config("unused")
         except UserError as error:
             raise ValueError(f"trajectories: {str(error).removeprefix('--')}") from error
+        if self.method == "on-policy" and 0 < self.on_policy_share < 1 and self.own_rows in (0, self.rows_per_step):
+            raise ValueError(
+                f"--on-policy-share {self.on_policy_share:g} of --rows-per-step {self.rows_per_step} is "
+                f"{self.own_rows} rows: raise --rows-per-step, or set --on-policy-share {int(self.own_rows > 0)}"
+            )
         for name, why in self._idle():
             value = getattr(self, name)
             if value != type(self).model_fields[name].get_default(call_default_factory=True):
                 flag = "trajectories: it" if name == "trajectories" else f"--{name.replace('_', '-')} {value}"
                 raise ValueError(f"{flag} has no effect with {why}")
         return self
+
+    @property
+    def own_rows(self) -> int:
+        """Number of rows per step that the student samples."""
+        return round(self.on_policy_share * self.rows_per_step)
 
     def _idle(self) -> list[tuple[str, str]]:
         """Settings without effect, with the reason."""

@@ -64,8 +64,8 @@ class CurationConfig(OnRayConfig):
     max_rows: int | None = Field(None, ge=1)
     """Largest number of rows in the data set, taken from the problems in turn."""
     format: Literal["prompt_completion", "messages", "sharegpt", "alpaca"] = "prompt_completion"
-    """Columns for the trainer; the columns prompt and completion, as the model saw and wrote them, are always
-    written."""
+    """Columns for the trainer. prompt_completion: the prompt as the model saw it, and the completion as it wrote it;
+    the other formats, without these columns: the question without a template, and the whole reply."""
     file_type: Literal["jsonl", "parquet"] = "jsonl"
     """File type of train.*."""
     pairs: int = Field(0, ge=0)

@@ -17,8 +17,8 @@ class RewardModelConfig(WatchdogConfig, ShardConfig, OptimizerConfig, RunConfig)
     stage: ClassVar[str] = "reward-model"
 
     source: str | None = None
-    """Pairs with the columns prompt, chosen and rejected (text, or chat messages): a JSONL (.gz) or Parquet file, a
-    folder with train.* and test.*, or the id of a data set on the Hub."""
+    """Pairs with the columns prompt or question, chosen and rejected (text, or chat messages): a JSONL (.gz) or Parquet
+    file, a folder with train.* and test.*, or the id of a data set on the Hub."""
     test_source: str | None = None
     """File with the held-out pairs; by default the folder's test.*, the Hub's test split, or --hold-out of the
     source."""

@@ -84,9 +84,10 @@ def _material(few_shot: str) -> Any:
 
     def load(config: CurationConfig, problems: Problems, test: Any, model: Any, tokenizer: Any) -> Loaded:
         train = problems.train[: config.max_problems]
-        evaluation = evaluation_sets(config, find(config.task), problems.test, None)
+        task = find(config.task)
+        evaluation = evaluation_sets(config, task, problems.test, None)
         refuse_training_set(evaluation, (problem.prompt for problem in train), f"--source {config.source}")
-        rendered = [templates.render(config.template, problem.prompt, tokenizer) for problem in train]
+        rendered = [templates.render_problem(config.template, task.template, one.prompt, tokenizer) for one in train]
         template = few_shot + templates.TEMPLATES.get(config.template, config.template) if few_shot else config.template
         asked = make_prompts(train, config.model_copy(update={"template": template}), model, tokenizer)
         return Loaded((problems, asked, rendered), "", [("sampling", f"{len(train):,} problems x {config.samples}")])

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.curation.near import RowId, Shingles, read_near, share_of, shingles_of, split_id
-from r1lite.curation.scan import outcome, read_index
+from r1lite.curation.scan import UNREADABLE, outcome, read_index
 from r1lite.curation.similar import jaccard
 
 EXACT, NEAR = "exact_duplicates", "near_duplicates"
@@ -74,7 +74,7 @@ class Index:
         # For an unbiased rate, every verified completion counts, before any other filter. Unscored ones may be right.
         self.db.executescript(
             "CREATE TABLE problems AS SELECT key, min(seq) AS first, count(*) AS num_rows, count(correct) AS n, "
-            "sum(correct) AS c FROM rows WHERE reason != 'unreadable' GROUP BY key; "
+            f"sum(correct) AS c FROM rows WHERE fate != {self.fate(UNREADABLE)} GROUP BY key; "
             "CREATE UNIQUE INDEX by_key ON problems (key);"
         )
 

@@ -15,13 +15,12 @@ from r1lite.curation.sources import Source, candidate, read_block
 from r1lite.errors import UserError
 from r1lite.tasks import Source as TaskSource
 from r1lite.tasks import Task, find, load
-from r1lite.tasks.rows import read_rows
+from r1lite.tasks.rows import SUFFIXES, read_rows
 from verifiers import Problem
 from verifiers.rows import RowError
 from verifiers.trust import beyond_in_options
 
 _QUESTION = ("question", "problem", "Question", "query", "instruction", "prompt", "text")
-_SUFFIXES = (".jsonl", ".json", ".parquet")
 _LOOKED_AT = 1000  # rows or problems that are compared to detect a training set among the evaluation sets
 _SAME = 0.9  # an evaluation set with this share of them counts as the training set
 
@@ -78,9 +77,9 @@ def evaluation_sets(
 def _problems(path: Path) -> Iterable[Problem]:
     if not path.exists():
         raise UserError(f"--decontaminate {path}: no such file or folder (or use test, or none)")
-    files = [path] if path.is_file() else sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
+    files = [path] if path.is_file() else sorted(file for file in path.iterdir() if file.name.endswith(SUFFIXES))
     if not files:
-        raise UserError(f"--decontaminate {path}: contains no {', '.join(_SUFFIXES)} file")
+        raise UserError(f"--decontaminate {path}: contains no {', '.join(SUFFIXES)} file")
     for file in files:
         for number, row in enumerate(read_rows(file, ())):
             column = next((name for name in _QUESTION if isinstance(row.get(name), str)), None)

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from verifiers.prefill import prefill_of
 _BLOCK_BYTES = 4 << 20
 _PACKED = 12  # approximate compression ratio of rollouts
 QUESTION = ("question", "problem", "query", "instruction")
-_FIELDS = {field.name for field in dataclasses.fields(Provenance)}
+_LARGEST = 2**63  # beyond the integers of Parquet
 
 
 File = Path | storage.RemoteFile
@@ -189,6 +189,8 @@ def candidate(row: Any, source: Source) -> Candidate:
     ):
         if not isinstance(value, kinds):
             raise rows.RowError(f"{name} is {type(value).__name__}, which can't be used")
+        if isinstance(value, int) and abs(value) >= _LARGEST:
+            raise rows.RowError(f"{name} has more than 64 bits")
     texts = {"question": problem.prompt, "completion": found.completion.text, "prompt": found.prompt, "id": problem.id}
     for name, text in {**texts, "answer": problem.answer or ""}.items():
         if not rows.is_text(text):
@@ -219,10 +221,11 @@ def _stored(row: Any, source: Source) -> Candidate:
         meta=meta if isinstance(meta, Mapping) else {},
     )
     given = {**(row["provenance"] if isinstance(row.get("provenance"), Mapping) else {}), **row}
-    known = {key: given[key] for key in _FIELDS if isinstance(given.get(key), str | int | float)}
+    read = {key: of_type(given.get(key)) for key, of_type in _FIELDS.items()}
+    known = {key: value for key, value in read.items() if value is not None}
     prompt, ids, prompt_ids = row.get("prompt"), completion.token_ids, row.get("prompt_ids")
     prompt = prompt if isinstance(prompt, str) else text
-    prefill, version = row.get("prefill", prefill_of(prompt)), int(known.get("policy_version") or 0)
+    prefill, version = row.get("prefill", prefill_of(prompt)), known.get("policy_version", 0)
     return Candidate(
         problem=problem,
         completion=Completion(completion.text, ids, (), completion.finish_reason, version, prefill),
@@ -237,9 +240,25 @@ def _stored(row: Any, source: Source) -> Candidate:
     )
 
 
+def _text(value: Any) -> str | None:
+    """The value of a foreign column if it is text; otherwise None."""
+    return value if isinstance(value, str) else None
+
+
+def _number(value: Any) -> float | None:
+    """The value of a foreign column as a number of less than 64 bits; None if it isn't one."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and abs(value) < _LARGEST else None
+
+
 def _whole(value: Any) -> int | None:
-    """The value of a foreign column as a number; None if it isn't a number."""
-    return int(value) if isinstance(value, int | float) and float(value).is_integer() else None
+    """The value of a foreign column as an integer; None if it isn't one."""
+    number = _number(value)
+    return int(value) if number is not None and number.is_integer() else None
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {"str | None": _text, "int | None": _whole, "float | None": _number}
+_FIELDS = {field.name: _READERS[str(field.type)] for field in dataclasses.fields(Provenance)}
 
 
 def _own(row: Mapping[str, Any], source: Source) -> Candidate:

@@ -99,7 +99,10 @@ def batches(
         pool = [next(texts) for _ in range(batch_size * _POOL)]
         encode = tokenizer.backend_tokenizer.encode_batch
         prompts = [e.ids for e in encode([render(template, text.question, tokenizer) for text in pool])]
-        completions = [[*e.ids, tokenizer.eos_token_id] for e in encode([text.completion for text in pool])]
+        completions = [
+            [*e.ids, tokenizer.eos_token_id]
+            for e in encode([text.completion for text in pool], add_special_tokens=False)
+        ]
         order = sorted(range(len(pool)), key=lambda i: len(completions[i] if even_tokens else prompts[i]))
         sizes = [len(completions[i]) if even_tokens else 1 for i in order]
         ends, share = list(itertools.accumulate(sizes)), sum(sizes) / _POOL

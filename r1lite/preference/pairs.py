@@ -14,7 +14,8 @@ from r1lite.tasks.rows import read_file, split_file
 from verifiers.rows import RowError, is_text
 
 _SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
-Messages = tuple[tuple[str, str], ...]  # (role, content)
+Message = tuple[str, str]  # (role, content)
+Messages = tuple[Message, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ def load_pairs(
     source: str, *, test_source: str | None, hold_out: float, margin_column: str | None, splits: tuple[str, str]
 ) -> Pairs:
     """The pairs of `source`: columns `prompt` (or `question`), `chosen` and `rejected`, each text, or chat messages.
+
+    A `question` takes precedence over a `prompt` that is text, which sets of r1lite hold as rendered for the sampling.
 
     Args:
         source: a JSONL (also .gz) or Parquet file, a folder with train.* and optionally test.*, or an id on the Hub.
@@ -125,7 +128,8 @@ def _pair(row: Any, where: str, margin_column: str | None) -> Pair:
         raise ValueError(
             f"a row must be an object with prompt (or question), chosen and rejected, not {type(row).__name__}"
         )
-    asked = "prompt" if row.get("prompt") is not None else "question"
+    given = row.get("prompt")
+    asked = "question" if given is None or (isinstance(given, str) and row.get("question")) else "prompt"
     for column in (asked, "chosen", "rejected", *([margin_column] if margin_column else [])):
         if row.get(column) is None:
             name = "'prompt' or 'question'" if column == "question" else f"'{column}'"
@@ -149,6 +153,12 @@ def _pair(row: Any, where: str, margin_column: str | None) -> Pair:
     return Pair(prompt, chosen, rejected, float(margin), where)
 
 
+def after_prompt(said: Sequence[Message], prompt: Sequence[Message]) -> list[Message]:
+    """Returns the messages of an answer without those of the prompt, which some sets repeat before each answer."""
+    start = len(prompt) if list(said[: len(prompt)]) == list(prompt) else 0
+    return list(said[start:])
+
+
 def _messages(value: Any, column: str) -> Messages:
     if not isinstance(value, Sequence) or not all(
         isinstance(m, dict) and isinstance(m.get("role"), str) and isinstance(m.get("content"), str) for m in value
@@ -162,8 +172,7 @@ def _answer(value: Any, prompt: str | Messages, column: str) -> str:
     if isinstance(value, str):
         return value
     said = _messages(value, column)
-    before = prompt if isinstance(prompt, tuple) else (("user", prompt),)
-    rest = said[len(before) :] if said[: len(before)] == before else said
+    rest = after_prompt(said, prompt if isinstance(prompt, tuple) else (("user", prompt),))
     if len(rest) != 1 or rest[0][0] != "assistant":
         raise ValueError(f"'{column}' must be one assistant message, optionally after the messages of the prompt")
     return rest[0][1]

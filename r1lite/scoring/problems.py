@@ -147,10 +147,7 @@ def make_prompts(problems: Sequence[Problem], config: ProblemsConfig, model: Any
 def _tokenized(problems: Sequence[Problem], config: ProblemsConfig, tokenizer: Any) -> list[Prompt]:
     templates.check(config.template)
     around = find(config.task).template
-    texts = [
-        templates.render(config.template, around.replace("{question}", problem.prompt), tokenizer)
-        for problem in problems
-    ]
+    texts = [templates.render_problem(config.template, around, problem.prompt, tokenizer) for problem in problems]
     # A chat template adds its own special tokens.
     encoded = tokenizer(texts, add_special_tokens=config.template != "chat")["input_ids"]
     prefill = templates.prefill(config.template, around, tokenizer)

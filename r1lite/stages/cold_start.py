@@ -11,7 +11,8 @@ from r1lite.config import ColdStartConfig
 from r1lite.curation.finish import Rewriting, resumed, run_on_rollouts
 from r1lite.curation.rewrite import RULES, Rewrite, by_rules
 from r1lite.curation.rows import Candidate
-from r1lite.tasks.prompts import TEMPLATES, render_messages
+from r1lite.tasks import find
+from r1lite.tasks.prompts import render_messages, render_problem
 from verifiers import Score
 
 
@@ -39,9 +40,11 @@ def run(config: ColdStartConfig) -> dict[str, Any]:
 
 def few_shot(config: ColdStartConfig) -> tuple[str, str | None]:
     """Returns (text before every prompt, text that ends a completion), from the examples."""
-    template = TEMPLATES.get(config.template, config.template)
+    around = find(config.task).template
     shown = [
-        template.replace("{question}", example["question"]) + example["completion"] + config.example_separator
+        render_problem(config.template, around, example["question"], None)
+        + example["completion"]
+        + config.example_separator
         for example in config.examples
     ]
     return "".join(shown), config.example_separator if shown else None

@@ -14,7 +14,7 @@ from r1lite.model.policy import Policy
 from r1lite.run.model_digests import weights_digest
 from r1lite.run.signals import StopSignal
 from r1lite.scoring.problems import make_prompts
-from r1lite.supervised.distillation import Distilling, check_one_tokenizer, load_student, load_teacher, own_rows
+from r1lite.supervised.distillation import Distilling, check_one_tokenizer, load_student, load_teacher
 from r1lite.supervised.loop import FineTuning, RowOrder, make_learner
 from r1lite.supervised.sft.encode import load_set
 from r1lite.supervised.sft.tokens import TokenRows
@@ -79,7 +79,7 @@ def _make_loop(config: DistillConfig, setup: Setup, stop: StopSignal) -> FineTun
         assert rows is not None
         order = RowOrder.of(config, len(rows))
         return FineTuning(config, rows, make_learner(config, setup, order), order, setup.engine)
-    theirs = config.rows_per_step - own_rows(config)
+    theirs = config.rows_per_step - config.own_rows
     order = (
         RowOrder.of(config.model_copy(update={"rows_per_step": theirs}), len(rows))
         if rows is not None and theirs

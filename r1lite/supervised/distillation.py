@@ -54,9 +54,8 @@ class Distilling(SupervisedLoop):
         """Samples the student's rows, then moves the student towards the teacher on all rows."""
         started = time.perf_counter()
         config, policy = self.config, self.learner.policy
-        own = own_rows(config)
         with self.setup.watchdog.during("rollout", f"step {step + 1}"):
-            groups = self._sample(step, own) if own else []
+            groups = self._sample(step, config.own_rows) if config.own_rows else []
         sampled = time.perf_counter()
         rows = [Row(group.prompt_ids, r.completion.token_ids) for group in groups for r in group.rollouts]
         rows += [self.rows[number] for number in self.order(step)] if self.rows is not None else []
@@ -118,11 +117,6 @@ class Distilling(SupervisedLoop):
             Group(prompt.problem, prompt.text, prompt.token_ids, (rollout,))
             for prompt, rollout in zip(chosen, shared_out(setup.world, count, share), strict=True)
         ]
-
-
-def own_rows(config: DistillConfig) -> int:
-    """Returns the number of rows per step that the student samples."""
-    return round(config.on_policy_share * config.rows_per_step)
 
 
 def divergence(

@@ -46,7 +46,7 @@ def load_pairs(config: DPOConfig, problems: Problems, test: Sequence[Prompt], mo
     pairs = Path(config.data).expanduser() / PAIRS
     data = str(pairs) if pairs.is_file() else config.data  # in a folder of `r1lite reject`
     encoder, kept = Encoder(config, model, tokenizer, pairs=True), TokenRows()
-    overlap, bad = Overlap(problems.test, config.template, tokenizer), Refused()
+    overlap, bad = Overlap(problems.test, config, tokenizer), Refused()
     for place, row in rows(data, config.data_split):
         try:
             both = [encoder.read(_side(row, name)) for name in ("chosen", "rejected")]

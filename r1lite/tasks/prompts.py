@@ -42,6 +42,18 @@ def render(template: str, question: str, tokenizer: Any) -> str:
     return TEMPLATES.get(template, template).replace("{question}", question)
 
 
+def render_problem(template: str, around: str, question: str, tokenizer: Any) -> str:
+    """The prompt of a task's problem.
+
+    Args:
+        around: the task's template, which contains {question}.
+
+    Raises:
+        UserError: for the same reasons as in `render`.
+    """
+    return render(template, around.replace("{question}", question), tokenizer)
+
+
 def prefill(template: str, around: str, tokenizer: Any) -> str:
     """The beginning of the reply that this template writes itself, in the form of `Completion.prefill`.
 
@@ -53,7 +65,7 @@ def prefill(template: str, around: str, tokenizer: Any) -> str:
     Raises:
         UserError: for the same reasons as in `render`.
     """
-    return prefill_of(render(template, around.replace("{question}", "?"), tokenizer))
+    return prefill_of(render_problem(template, around, "?", tokenizer))
 
 
 def render_messages(messages: list[dict[str, str]], tokenizer: Any, *, answered: bool = False) -> str:

@@ -14,6 +14,7 @@ from verifiers import rows as files
 from verifiers.core import VerifierError
 from verifiers.golds import gold_text, is_text
 
+SUFFIXES = (".jsonl", ".json", ".parquet", ".jsonl.gz")  # of files that are read in folders
 T = TypeVar("T")
 
 

@@ -14,11 +14,10 @@ from typing import Any, ClassVar
 from r1lite.bundled import bundled
 from r1lite.errors import UserError
 from r1lite.tasks import Problems, Source, called, check_problem
-from r1lite.tasks.rows import checked_rows, hub_rows, located_rows, made_of_each, split_file
+from r1lite.tasks.rows import SUFFIXES, checked_rows, hub_rows, located_rows, made_of_each, split_file
 from verifiers import Problem, VerifierError
 from verifiers.golds import gold_text
 
-_SUFFIXES = (".jsonl", ".json", ".parquet", ".jsonl.gz")
 _REPEATS = 5000  # after this many repeats in a row, a generator counts as exhausted
 Row = Mapping[str, Any]
 
@@ -113,21 +112,21 @@ class Rows:
 
     def _from_path(self, path: Path, test_path: Path | None, reading: _Reading) -> Problems:
         if "train" not in self.hub:
-            test_path = test_path or (split_file(path, "test", _SUFFIXES) if path.is_dir() else path)
+            test_path = test_path or (split_file(path, "test", SUFFIXES) if path.is_dir() else path)
             if test_path is None:
-                raise UserError(f"--source {path}: the folder needs test.* ({', '.join(_SUFFIXES)})")
+                raise UserError(f"--source {path}: the folder needs test.* ({', '.join(SUFFIXES)})")
             return Problems([], self._file(test_path, "test", reading), f"{test_path}, for testing only")
         if path.is_dir():
             train_path, test_path = (
-                split_file(path, "train", _SUFFIXES),
-                test_path or split_file(path, "test", _SUFFIXES),
+                split_file(path, "train", SUFFIXES),
+                test_path or split_file(path, "test", SUFFIXES),
             )
             if train_path is None or test_path is None:
-                raise UserError(f"--source {path}: the folder needs train.* and test.* ({', '.join(_SUFFIXES)})")
+                raise UserError(f"--source {path}: the folder needs train.* and test.* ({', '.join(SUFFIXES)})")
         else:
             train_path = path
             if test_path is None and path.name.partition(".")[0] == "train":
-                test_path = split_file(path.parent, "test", _SUFFIXES)
+                test_path = split_file(path.parent, "test", SUFFIXES)
         if test_path is not None:
             train, test = self._file(train_path, "train", reading), self._file(test_path, "test", reading)
             return Problems(train, test, f"{train_path}, tested on {test_path}")

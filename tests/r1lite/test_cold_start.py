@@ -11,7 +11,10 @@ from curation_for_tests import lines, problems, stored, write
 from r1lite.bundled import bundled
 from r1lite.cli import main
 from r1lite.config import ColdStartConfig, load
+from r1lite.curation import generate
 from r1lite.stages.cold_start import few_shot
+from r1lite.tasks import Problems
+from verifiers import Completion, Problem
 from verifiers.__main__ import main as verifiers_main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,6 +81,20 @@ def test_few_shot_prompts_are_not_in_the_rows(folder, tmp_path):
     asked = json.loads((tmp_path / "set" / "samples" / "about.json").read_text())
     assert asked["stop_text"] == "\n\n"
     assert rows[0]["num_prompt_tokens"] > 30 + len(rows[0]["prompt"].split())
+
+
+def test_rows_hold_the_prompt_that_the_model_saw(tiny_model, tiny_tokenizer):
+    """Also for a task with a template of its own."""
+    config = ColdStartConfig(task="mbpp", template="short", decontaminate=["none"], max_completion_tokens=8)
+    problem = Problem("Add one.")
+    material = generate._material("")(config, Problems([problem], [problem], ""), None, tiny_model, tiny_tokenizer)
+    _, asked, rendered = material.value
+    assert "The answer is the whole program" in asked[0].text
+    (row,) = generate.rows(asked, rendered, [[Completion("a")]], None)
+    assert row["prompt"] == asked[0].text
+    # Examples have the form of the problem.
+    shown = config.model_copy(update={"examples": [{"question": problem.prompt, "completion": "b"}]})
+    assert few_shot(shown)[0] == f"{asked[0].text}b\n\n"
 
 
 def test_rewritten_by_rules(tmp_path):

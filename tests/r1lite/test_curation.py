@@ -1,6 +1,7 @@
 """The parts of curation: filters, contamination, near duplicates, formats, rewriting, the Hub."""
 
 import functools
+import gzip
 import json
 import subprocess
 import sys
@@ -10,13 +11,16 @@ from curation_for_tests import problems
 from hypothesis import given
 from hypothesis import strategies as st
 
+from r1lite.config import RejectConfig
 from r1lite.curation.contamination import EvaluationSets
 from r1lite.curation.filters import Rejection, chain
+from r1lite.curation.planning import evaluation_sets
 from r1lite.curation.rewrite import house_form
 from r1lite.curation.rows import FORMATS, Candidate, Provenance, as_line, columns
 from r1lite.curation.similar import bands, jaccard, shingles
 from r1lite.errors import RunError, UserError
 from r1lite.hub.upload import SET_FILES, push
+from r1lite.tasks import find
 from verifiers import Completion, Problem, Reward
 from verifiers.reward import score_one
 from verifiers.rows import RowError, completion_of
@@ -161,6 +165,15 @@ def test_an_evaluation_problem_is_always_found(question):
     found = sets(question).find(question)
     assert found is not None
     assert found.rule == "exact"
+
+
+def test_every_file_of_an_evaluation_folder_is_read(tmp_path):
+    line = json.dumps({"question": TEST_PROBLEM}).encode() + b"\n"
+    for name, text in (("a.jsonl", line), ("b.jsonl.gz", gzip.compress(line)), ("c.json", b"[" + line + b"]")):
+        (tmp_path / name).write_bytes(text)
+    config = RejectConfig(decontaminate=[str(tmp_path)])
+    (problems,) = evaluation_sets(config, find("gsm8k"), None, None).values()
+    assert [problem.prompt for problem in problems] == [TEST_PROBLEM] * 3
 
 
 def test_bundled_problems_are_mostly_clean():

@@ -210,6 +210,13 @@ def test_a_teacher_with_another_tokenizer_is_refused_by_name(tiny_path, sums_pat
         ({"trajectories": {"samples": 0}}, "trajectories: samples must be >= 1"),
         ({"temperature": 0.7}, "--temperature 0.7 has no effect with --method off-policy"),
         ({"method": "on-policy", "packing": "on"}, "--packing on has no effect with --method on-policy"),
+        *(
+            (
+                {"method": "on-policy", "on_policy_share": share, "rows_per_step": rows},
+                f"--on-policy-share {share} of --rows-per-step {rows} is {own} rows: .*--on-policy-share {end}$",
+            )
+            for share, rows, own, end in ((0.1, 4, 0, 0), (0.5, 1, 0, 0), (0.98, 16, 16, 1))
+        ),
         ({"data": "a.jsonl", "max_problems": 5}, "--max-problems 5 has no effect with --data"),
         ({"data": "a.jsonl", "samples": 5}, "--samples 5 has no effect with --data"),
         *(

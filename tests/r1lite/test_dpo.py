@@ -5,7 +5,7 @@ import json
 import papers
 import pytest
 import torch
-from conftest import make_tiny_model
+from conftest import make_tiny_model, make_tiny_tokenizer
 
 from r1lite.cli import main
 from r1lite.config import DPOConfig, load
@@ -122,6 +122,28 @@ def test_pairs_are_counted_as_pairs(pairs, tiny_model, tiny_tokenizer):
     assert (found.results["set"]["rows_read"], found.results["set"]["rows"]) == (24, 24)
     with pytest.raises(UserError, match="24 of 24 pairs are too long"):
         read(max_completion_tokens=1)
+
+
+def test_the_prompt_may_be_repeated_in_the_completions(tmp_path, tiny_model):
+    """As in UltraFeedback's pairs."""
+    tokenizer = make_tiny_tokenizer()
+    tokenizer.chat_template = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+    said = [("user", "q"), ("assistant", "a"), ("assistant", "b")]
+    user, good, bad = ({"role": role, "content": text} for role, text in said)
+    path, found = tmp_path / "pairs.jsonl", []
+    for row in (
+        {"question": "q", "chosen": "a", "rejected": "b"},
+        {"prompt": "q", "chosen": [user, good], "rejected": [user, bad]},
+        {"prompt": [user], "chosen": [user, good], "rejected": [bad]},
+    ):
+        path.write_text(json.dumps(row))
+        config = DPOConfig(data=str(path), template="chat")
+        read = load_pairs(config, Problems([], [], ""), [], tiny_model, tokenizer).value
+        found.append([(read[n].prompt_ids, read[n].token_ids) for n in range(2)])
+    assert found[1] == found[2] == found[0]
+    path.write_text(json.dumps({"prompt": "p", "chosen": [user, good], "rejected": [user, bad]}))
+    with pytest.raises(UserError, match=r"the assistant's, optionally after the messages of the prompt"):
+        load_pairs(config, Problems([], [], ""), [], tiny_model, tokenizer)
 
 
 def test_what_is_refused(tiny_path, sums_path, pairs, tmp_path, capsys):

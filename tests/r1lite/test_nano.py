@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from tokenizers.processors import TemplateProcessing  # noqa: E402
+
 from r1lite.config import read_recipe  # noqa: E402
 from r1lite.errors import UserError  # noqa: E402
 from r1lite.nano import nano_path  # noqa: E402
@@ -195,6 +197,20 @@ def test_batches_label_the_completion_and_its_end(tokenizer):
         start = int((labels != -100).nonzero()[0])
         assert tokenizer.decode(row[: start + 1]).endswith("?\n")
         assert torch.equal(row[start + 1 : start + len(completion)], completion[:-1])
+
+
+def test_a_token_that_begins_a_text_is_not_put_before_the_completion(tokenizer):
+    """The tokenizers of Llama and Gemma begin each text with one."""
+    begins = copy.deepcopy(tokenizer)
+    begins.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<bos> $A", special_tokens=[("<bos>", begins.eos_token_id)]
+    )
+    plain, other = (
+        next(batches(examples({"chain": 1.0}, random.Random(8)), one, batch_size=4, template="short"))
+        for one in (tokenizer, begins)
+    )
+    assert other.input_ids[:, 0].tolist() == [begins.eos_token_id] * 4
+    assert torch.equal(other.labels[other.labels != -100], plain.labels[plain.labels != -100])
 
 
 def test_a_short_run_learns_and_can_be_loaded(tmp_path, capsys):

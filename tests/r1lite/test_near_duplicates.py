@@ -9,7 +9,7 @@ import pytest
 from r1lite.curation import near
 from r1lite.curation.index import EXACT, NEAR, Index
 from r1lite.curation.near import Bands, Comparing, Pairing, Signatures, bands_of, num_partitions
-from r1lite.curation.scan import Record, _number, outcome
+from r1lite.curation.scan import UNREADABLE, Record, _number, outcome
 from r1lite.curation.similar import bands, jaccard, shingles
 from r1lite.errors import UserError
 
@@ -82,7 +82,7 @@ def by_partitions(folder, blocks, jobs=lambda jobs: jobs):
         job(folder)
     for job in jobs([Comparing(number, count, THRESHOLD) for number in range(blocks)]):
         job(folder)
-    index = Index(folder, [])
+    index = Index(folder, [UNREADABLE])
     try:
         index.load(blocks)
         index.drop_exact()
@@ -119,7 +119,7 @@ def test_what_was_not_compared_before_is_compared_where_it_is_needed(tmp_path, m
         path = near.near_of(tmp_path, block)
         found = [json.loads(line) for line in path.read_text().splitlines()]
         path.write_text("".join(json.dumps([number, earlier, []]) + "\n" for number, earlier, _ in found))
-    index = Index(tmp_path, [])
+    index = Index(tmp_path, [UNREADABLE])
     index.load(blocks)
     index.drop_exact()
     index.drop_near(THRESHOLD)

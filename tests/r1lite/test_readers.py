@@ -156,8 +156,10 @@ def test_trl_trains_a_reward_model_on_our_pairs_that_we_load(name, sets, model_p
     )
     assert trainer.train().training_loss > 0
     template = "{question}" if name == "prompt_completion" else "chat"
-    held = {"test_source": str(sets / name / "pairs.jsonl"), "hold_out": 0.1, "margin_column": None}
-    pairs = load_pairs(str(sets / name / "pairs.jsonl"), **held, splits=("train", "test")).train
+    rows = lines(sets / name / "pairs.jsonl")  # without the question, which takes precedence over a text as prompt
+    source = write(tmp_path / "pairs.jsonl", [{**row, "question": None} for row in rows])
+    held = {"test_source": str(source), "hold_out": 0.1, "margin_column": None}
+    pairs = load_pairs(str(source), **held, splits=("train", "test")).train
     # One special token a turn, so nothing is added before a text.
     wanted = [[list(encode(p.prompt, said, template, tokenizer)) for said in (p.chosen, p.rejected)] for p in pairs]
     assert [[row["chosen_ids"], row["rejected_ids"]] for row in trainer.train_dataset] == wanted

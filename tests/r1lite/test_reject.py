@@ -206,6 +206,24 @@ def test_parquet_and_jsonl_hold_the_same(source, tmp_path):
     assert [row["completion"] for row in lines(again / "train.jsonl")] == [row["completion"] for row in rows]
 
 
+def test_foreign_columns_of_other_types(tmp_path):
+    """What a set can't hold in its own type is left out, or the row is not read."""
+    foreign = {"seed": "42", "temperature": 1, "model": 7, "max_tokens": 64.0, "policy_version": 10**400, "task": "t"}
+    rows = [{**row, **foreign} for row in stored(4)]
+    source = write(tmp_path / "rows.jsonl", [*rows, {**rows[0], "sample": 2**63}])
+    flags = ["--no-difficulty-window", "--filters", "correct"]
+    made = {}
+    for kind in ("jsonl", "parquet"):
+        assert reject(source, tmp_path / kind, *flags, "--file-type", kind) == 0
+        made[kind] = lines(tmp_path / kind / f"train.{kind}")
+    assert made["jsonl"] == made["parquet"]
+    known = made["jsonl"][0]["provenance"]
+    assert (known["seed"], known["model"], known["policy_version"]) == (None,) * 3
+    assert (known["temperature"], known["max_tokens"], known["task"]) == (1.0, 64, "t")
+    (unread,) = json.loads((tmp_path / "jsonl" / "manifest.json").read_text())["steps"][0]["examples"]
+    assert unread["detail"].endswith("sample has more than 64 bits")
+
+
 def test_shards_behind_a_url(tmp_path, monkeypatch, capsys, forks):
     """Lines, row groups and packed files are read by fsspec; `local` is its name for this machine's files."""
     import gzip
@@ -285,6 +303,15 @@ def test_pass_rates_are_of_all_completions(made, source):
         n, c = len(given), sum(given)
         chosen = list(itertools.combinations([1] * c + [0] * (n - c), 4))
         assert row["pass_at"]["4"] == pytest.approx(sum(map(any, chosen)) / len(chosen))
+
+
+def test_a_filters_reason_does_not_change_the_pass_rates(tmp_path):
+    """Not even a reason that rows without a completion have too."""
+    source = write(tmp_path / "rows.jsonl", stored(5))
+    flags = ["--dedup", "none", "--filters", "correct", "curation_for_tests:no_first_sample"]
+    assert reject(source, tmp_path / "set", "--no-difficulty-window", *flags) == 0
+    assert "unreadable" in {row["reason"] for row in lines(tmp_path / "set" / "rejected.jsonl")}
+    assert [row["num_samples"] for row in lines(tmp_path / "set" / "problems.jsonl")] == [6] * 5
 
 
 @pytest.mark.parametrize("choice", ["shortest", "longest", "diverse", "random"])

@@ -255,6 +255,16 @@ def test_pairs_that_are_refused(rows, flags, message, tiny_path, tmp_path, capsy
     assert not (tmp_path / "run").exists()
 
 
+def test_a_pair_of_reject_is_trained_on_as_it_is_scored():
+    """Its prompt is rendered with the template of the run that sampled it, and a reward model renders the question."""
+    from r1lite.preference.pairs import _pair
+
+    row = {"prompt": "User: a?\n", "question": "a?", "chosen": "b", "rejected": "c"}
+    assert _pair(row, "", None).prompt == "a?"
+    talk = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "a?"}]
+    assert _pair({**row, "prompt": talk}, "", None).prompt == (("system", "be brief"), ("user", "a?"))
+
+
 def test_messages():
     from r1lite.preference.pairs import _pair
 

@@ -15,13 +15,15 @@ from r1lite.errors import UserError
 from r1lite.model.batch import Row
 from r1lite.model.packing import fit, keeps_rows_apart, packed_batches, packed_logits
 from r1lite.model.policy import Policy
+from r1lite.scoring.problems import make_prompts
 from r1lite.supervised.loop import RowOrder, nll_pieces
-from r1lite.supervised.sft.encode import template_facts
+from r1lite.supervised.sft.encode import Encoder, Overlap, template_facts
 from r1lite.supervised.sft.formats import RowError, example, format_of
 from r1lite.supervised.sft.reading import find_set, rows
 from r1lite.tasks import Problems
 from r1lite.training import setup
 from r1lite.training.resolve import resolve_config
+from verifiers import Problem
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = [
@@ -97,7 +99,7 @@ def sums(tmp_path_factory):
 def test_formats(row, format, asked, said):
     assert format_of(row) == format
     found = example(row, format)
-    assert (found.asked, found.completion) == (asked, said)
+    assert (found.question or found.prompt, found.completion) == (asked, said)
     assert not found.turns
 
 
@@ -469,6 +471,43 @@ def test_a_question_is_put_into_the_template_and_a_prompt_is_not(tmp_path, tiny_
     verbatim = loaded(data, tiny_model, tiny_tokenizer, prompts="verbatim").value[0].prompt_ids
     assert asked == tuple(tiny_tokenizer("q\n")["input_ids"])
     assert verbatim == tuple(tiny_tokenizer("p")["input_ids"])
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"question": "What is 2 + 3?", "prompt": "User: What is 2 + 3?", "completion": "5"},
+        {"prompt": "what is  2 + 3?\n", "completion": "5"},
+        {"instruction": "Solve it.", "input": "What is 2 + 3?", "output": "5"},
+        {"history": [["What is 2 + 3?", "5"]], "instruction": "Thanks.", "output": "Bye."},
+        {
+            "problem": "What is 2 + 3?",
+            "messages": [
+                {"role": "user", "content": "Solve it: what is 2 + 3?"},
+                {"role": "assistant", "content": "5"},
+            ],
+        },
+    ],
+)
+@pytest.mark.parametrize("prompts", ["auto", "verbatim"])
+def test_a_test_problem_is_found_wherever_it_is_asked(row, prompts, tiny_tokenizer):
+    config = SFTConfig(template="short", prompts=prompts)
+    overlap = Overlap([Problem("What is 2 + 3?"), Problem("What is 2 + 4?")], config, tiny_tokenizer)
+    overlap.see(example(row, format_of(row), verbatim=prompts == "verbatim"))
+    assert overlap.count == 1
+
+
+def test_prompts_are_those_of_the_evaluation(tmp_path, tiny_model, tiny_tokenizer):
+    """Also for a task with a template of its own."""
+    config = SFTConfig(task="mbpp", template="short", max_completion_tokens=8)
+    problem = Problem("Add one.")
+    (asked,) = make_prompts([problem], config, tiny_model, tiny_tokenizer)
+    assert "The answer is the whole program" in asked.text
+    data = write_rows(tmp_path / "a.jsonl", [{"question": problem.prompt, "answer": "b"}])
+    assert loaded(data, tiny_model, tiny_tokenizer, task="mbpp").value[0].prompt_ids == asked.token_ids
+    overlap, encoder = Overlap([problem], config, tiny_tokenizer), Encoder(config, tiny_model, tiny_tokenizer)
+    overlap.see(encoder.read({"prompt": asked.text, "completion": "b"}))
+    assert overlap.count == 1
 
 
 @pytest.mark.slow

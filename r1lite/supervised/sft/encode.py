@@ -14,7 +14,7 @@ from r1lite.rollout import eos_ids
 from r1lite.supervised.sft.formats import FORMATS, Example, RowError, example, format_of
 from r1lite.supervised.sft.reading import rows
 from r1lite.supervised.sft.tokens import TokenRows
-from r1lite.tasks import Problems
+from r1lite.tasks import Problems, find
 from r1lite.tasks import prompts as templates
 from r1lite.training.setup import Loaded
 from r1lite.types import Prompt
@@ -38,7 +38,7 @@ def load_set(
     if config.data is None:
         raise UserError("--data is missing: the set to learn from (a file, a folder, or OWNER/NAME on the Hub)")
     encoder = Encoder(config, model, tokenizer)
-    overlap = Overlap(problems.test, config.template, tokenizer)
+    overlap = Overlap(problems.test, config, tokenizer)
     bad = Refused()
     read = rows(config.data, config.data_split)
     while chunk := list(itertools.islice(read, _CHUNK)):
@@ -69,6 +69,7 @@ class Encoder:
         templates.check(config.template)
         self._sides, self._unit = (2, "pairs") if pairs else (1, "rows")
         self.config, self.tokenizer = config, tokenizer
+        self._around = find(config.task).template
         self.rows, self.read_rows = TokenRows(), 0
         self.format: str | None = None  # format of the first row
         self.long: list[tuple[str, str]] = []
@@ -160,7 +161,7 @@ class Encoder:
         if read.prompt is not None:
             return read.prompt
         if read.question is not None:
-            return templates.render(self.config.template, read.question, self.tokenizer)
+            return templates.render_problem(self.config.template, self._around, read.question, self.tokenizer)
         messages = [{"role": role, "content": text} for role, text in read.turns]
         return templates.render_messages(messages, self.tokenizer)
 
@@ -198,20 +199,19 @@ def template_facts(template: str, tokenizer: Any) -> dict[str, str]:
 class Overlap:
     """Counts test problems that occur in the set, ignoring white space and case."""
 
-    def __init__(self, test: Sequence[Problem], template: str, tokenizer: Any) -> None:
+    def __init__(self, test: Sequence[Problem], config: SupervisedConfig, tokenizer: Any) -> None:
+        template, around = config.template, find(config.task).template
         self._names = [problem.id or problem.prompt[:40] for problem in test]
         self._test = {
             _plain(text): number
             for number, problem in enumerate(test)
-            for text in (problem.prompt, templates.render(template, problem.prompt, tokenizer))
+            for text in (problem.prompt, templates.render_problem(template, around, problem.prompt, tokenizer))
         }
         self._seen = set[int]()
 
     def see(self, read: Example) -> None:
-        """Checks the question of a row."""
-        found = self._test.get(_plain(read.asked))
-        if found is not None:
-            self._seen.add(found)
+        """Checks the questions of a row."""
+        self._seen.update(found for text in read.asked if (found := self._test.get(_plain(text))) is not None)
 
     @property
     def count(self) -> int:

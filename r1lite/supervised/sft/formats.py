@@ -10,13 +10,15 @@ question/answer    question, answer: the original files of GSM8K
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 from r1lite.errors import quoted
+from r1lite.preference.pairs import after_prompt
 from verifiers.core import GoldError
 from verifiers.golds import gold_text
+from verifiers.rows import NAMES
 
 _ROLES = {
     **{"system": "system", "user": "user", "human": "user", "assistant": "assistant", "gpt": "assistant"},
@@ -37,6 +39,7 @@ class Example:
         prompt: the text as the model sees it.
         turns: (role, text) of a conversation with more than one question; roles system, user, assistant.
         prefill: the start of the reply in the original prompt (`Completion.prefill`).
+        asked: all texts of the row that may be a question, for comparison with test problems.
     """
 
     completion: str
@@ -44,13 +47,7 @@ class Example:
     prompt: str | None = None
     turns: tuple[tuple[str, str], ...] = ()
     prefill: str = ""
-
-    @property
-    def asked(self) -> str:
-        """The last question, for comparison with test problems."""
-        if self.turns:
-            return self.turns[-1][1]
-        return self.question if self.question is not None else self.prompt or ""
+    asked: tuple[str, ...] = ()
 
 
 def format_of(row: Mapping[str, Any]) -> str | None:
@@ -74,9 +71,15 @@ def example(row: Mapping[str, Any], format: str, *, verbatim: bool = False) -> E
     found = read(row, verbatim)
     if not found.completion.strip():
         raise RowError("the completion is empty")
-    if not found.asked.strip():
+    last = found.turns[-1][1] if found.turns else found.prompt if found.question is None else found.question
+    if not last or not last.strip():
         raise RowError("the prompt is empty")
-    return found
+    asked = [
+        last,
+        *(row.get(name) for name in NAMES["prompt"]),
+        *(text for role, text in found.turns if role == "user"),
+    ]
+    return replace(found, asked=tuple(text for text in asked if isinstance(text, str)))
 
 
 def _messages(row: Mapping[str, Any], verbatim: bool) -> Example:
@@ -105,7 +108,10 @@ def _prompt_completion(row: Mapping[str, Any], verbatim: bool) -> Example:
     if isinstance(prompt, list) or isinstance(completion, list):
         before = _turns(prompt, "prompt") if isinstance(prompt, list) else [("user", _text(prompt, "prompt"))]
         if isinstance(completion, list):
-            return _conversation([*before, *_turns(completion, "completion")], verbatim)
+            said = after_prompt(_turns(completion, "completion"), before)
+            if said and before[-1][0] == "user" and said[0][0] != "assistant":
+                raise RowError("the completion must be the assistant's, optionally after the messages of the prompt")
+            return _conversation([*before, *said], verbatim)
         return _conversation([*before, ("assistant", _answer(completion, "completion"))], verbatim)
     completion, prefill = _answer(completion, "completion"), _text(row.get("prefill") or "", "prefill")
     if row.get("question") and not verbatim:
