@@ -2,7 +2,7 @@
 
 from r1lite.config.base import RunConfig, Section
 from r1lite.config.distill import DistillConfig
-from r1lite.config.engine import EngineConfig
+from r1lite.config.engine import OF_ONE_ENGINE, EngineConfig
 from r1lite.config.evaluate import EvalConfig
 from r1lite.config.loading import OF_THE_COMMAND, dump, load, read_recipe, read_saved, refuse_changes, validated
 from r1lite.config.objective import ObjectiveConfig
@@ -18,6 +18,7 @@ from r1lite.config.supervised import DPOConfig, SFTConfig, SupervisedConfig
 from r1lite.config.train import ShardConfig, TrainConfig, WatchdogConfig
 
 __all__ = [
+    "OF_ONE_ENGINE",
     "OF_THE_COMMAND",
     "ColdStartConfig",
     "CurationConfig",

@@ -12,11 +12,15 @@ import pytest
 import torch
 
 from r1lite.cli import main
+from r1lite.config import GRPOConfig, dump, load
+from r1lite.errors import UserError
 from r1lite.grpo.loop import Loop
 from r1lite.run.files import digest
 from r1lite.run.run_dir import RunDir
 from r1lite.scoring.problems import fingerprint
-from r1lite.tasks import Problems
+from r1lite.scoring.scorer import rewards_of
+from r1lite.tasks import Problems, find
+from r1lite.training.resolve import resolve_config
 from verifiers import Problem
 from verifiers.__main__ import main as verify
 from verifiers.rows import step_files
@@ -432,3 +436,42 @@ def test_a_reward_that_breaks_keeps_the_steps_before_and_its_run_goes_on_once_it
     monkeypatch.setattr(Loop, "step", step_of)
     assert train(out, "--resume") == 0
     assert outcome(out)[-1] == outcome(runs / "three")[-1]
+
+
+def begun(folder, *words):
+    """The options that resume a run of `nano` which has begun with these words."""
+    config, _ = resolve_config(load(GRPOConfig, ["--model", "nano", "--device", "cpu", *words]))
+    reward = rewards_of(find(config.task), config)[0]
+    folder.mkdir()
+    (folder / "config.yaml").write_text(dump(config.model_copy(update={"reward": reward.formula})))
+    return ["--resume", "--out", str(folder)]
+
+
+def settled(words):
+    return resolve_config(load(GRPOConfig, words))[0]
+
+
+SERVERS = ["--engine", "vllm-server", "--engine-url", "http://elsewhere:8100"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "other"),
+    [
+        ([*SERVERS, "--weight-transport", "gloo"], ["--engine", "transformers"]),
+        ([*SERVERS, "--weight-transport", "gloo"], ["--engine", "sglang-server", "--engine-url", "http://a:1"]),
+        (["--engine", "vllm", "--engine-sleep"], ["--engine", "transformers"]),
+        (["--engine", "transformers", "--cuda-graphs"], ["--engine", "vllm"]),
+    ],
+)
+def test_another_engine_does_not_get_the_settings_of_the_former(engine, other, tmp_path):
+    resume = begun(tmp_path / "run", *engine, "--rollout-rows", "7", "--engine-untested")
+    found = settled([*resume, *other])
+    assert found.engine == other[1]
+    assert found.engine_url == tuple(other[3:])
+    assert (found.weight_transport, found.engine_sleep, found.cuda_graphs) == ("file", False, False)
+    assert (found.rollout_rows, found.engine_untested) == (7, True)
+
+
+def test_servers_of_the_other_kind_need_addresses(tmp_path):
+    with pytest.raises(UserError, match="--engine sglang-server needs --engine-url"):
+        settled([*begun(tmp_path / "run", *SERVERS), "--engine", "sglang-server"])
