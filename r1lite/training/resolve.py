@@ -20,6 +20,7 @@ from r1lite.config import (
     refuse_changes,
     trust,
     validated,
+    without_open,
 )
 from r1lite.config.distill import SHAPED
 from r1lite.config.engines import find_engine
@@ -28,6 +29,7 @@ from r1lite.errors import UserError
 from r1lite.nano import MODELS
 from r1lite.run.environment import SCHEMA, read_environment
 from r1lite.run.places import path_to_resume
+from r1lite.scoring.scorer import penalized
 from r1lite.tasks import find
 from r1lite.training.machine import (
     check_step,
@@ -158,13 +160,14 @@ def resumed(config: R, given: dict[str, Any]) -> R:
     if missing := {"device", "threads", "model", "source"} - {key for key, value in saved.items() if value is not None}:
         raise UserError(f"--resume: {path}/config.yaml is damaged: it lacks {', '.join(sorted(missing))}")
     check_whole(path, type(config), saved)
-    for name in ("device", "engine"):
-        if given.get(name) == "auto":
-            del given[name]
+    given = without_open(given)
     if "engine" in given and given["engine"] != saved.get("engine"):
         saved = {key: value for key, value in saved.items() if key not in OF_ONE_ENGINE}
     trust.check(saved, path / "config.yaml", said=given, trust=config.trust)
     given = with_absolute_paths(given)
+    penalty = saved.get("overlong_penalty")
+    if "reward" in given and isinstance(penalty, int | float):
+        given["reward"] = penalized(given["reward"], penalty)  # as it is stored
     refuse_changes(path, saved, given, _MAY_CHANGE)
     values = {**saved, **given, "out": str(path)}
     if given.get("engine", saved.get("engine")) != saved.get("engine") and "importance" in saved:

@@ -475,3 +475,31 @@ def test_another_engine_does_not_get_the_settings_of_the_former(engine, other, t
 def test_servers_of_the_other_kind_need_addresses(tmp_path):
     with pytest.raises(UserError, match="--engine sglang-server needs --engine-url"):
         settled([*begun(tmp_path / "run", *SERVERS), "--engine", "sglang-server"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--reward", "math + 0.1*format", "--overlong-penalty", "0.5"],
+        ["--reward", "math", "--preset", "dapo", "--lr", "1e-6"],
+        ["--importance", "auto", "--engine", "vllm"],
+        ["--device", "cpu", "--engine", "auto", "--model", "nano"],
+    ],
+)
+def test_the_words_that_began_a_run_resume_it(words, tmp_path):
+    """As `r1lite launch` and its Slurm script do."""
+    resume = begun(tmp_path / "run", *words)
+    assert settled([*words, *resume]) == settled(resume)
+
+
+def test_keys_that_a_recipe_leaves_open_resume_a_run(tmp_path):
+    resume = begun(tmp_path / "run")
+    recipe = tmp_path / "open.yaml"
+    recipe.write_text("".join(f"{key}: null\n" for key in ("model", "source", "reward", "threads")))
+    assert settled([str(recipe), *resume]) == settled(resume)
+
+
+def test_another_reward_is_refused(tmp_path):
+    resume = begun(tmp_path / "run", "--reward", "math + 0.1*format", "--overlong-penalty", "0.5")
+    with pytest.raises(UserError, match=r"can't become math - 0\.5\*overlong"):
+        settled([*resume, "--reward", "math"])
