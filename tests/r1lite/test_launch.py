@@ -16,7 +16,7 @@ from r1lite.cli import main
 from r1lite.config import GRPOConfig, load
 from r1lite.config.launch import LaunchConfig
 from r1lite.errors import Interrupted, RunError, UserError
-from r1lite.launch.commands import rank_environment
+from r1lite.launch.commands import rank_environment, read_job
 from r1lite.launch.layout import ProcessSpec, lay_out
 from r1lite.launch.process import LocalProcess
 from r1lite.launch.running import Running
@@ -141,6 +141,15 @@ def test_ranks_that_sample_by_themselves_need_no_engine_named(tiny_path, tmp_pat
         assert capsys.readouterr().out.splitlines()[-1] == "nothing was started: --dry-run"
     assert main(["launch", "--ranks", "2", "--gpus-per-node", "0", "--", *stage, "--engine", "vllm"]) == 2
     assert "--engine vllm only works with one rank so far" in capsys.readouterr().err
+
+
+def test_only_stages_that_can_be_resumed_are(tiny_path, tmp_path):
+    for stage, resumes in (("grpo", True), ("eval", False)):
+        out = tmp_path / stage
+        job = read_job(LaunchConfig(), [stage, "--model", str(tiny_path), "--out", str(out)], 0, 1)
+        out.mkdir()
+        (out / "config.yaml").touch()
+        assert job.has_begun() is resumes
 
 
 # --- supervision, of small scripts -----------------------------------------------------------------------------------
