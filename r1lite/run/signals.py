@@ -19,6 +19,8 @@ from r1lite.errors import Interrupted
 class StopSignal:
     """Records the first signal; a second one ends the process immediately.
 
+    A signal that the process was started to ignore (`nohup`) stays ignored.
+
     Between `interruptible()` blocks the signal is only recorded, so that weights, files and counters stay consistent.
     `agree()` later raises Interrupted on all ranks together.
     """
@@ -37,7 +39,8 @@ class StopSignal:
             else ()
         )
         for signum in signums:
-            self._before[signum] = signal.signal(signum, self._handle)
+            if signal.getsignal(signum) is not signal.SIG_IGN:
+                self._before[signum] = signal.signal(signum, self._handle)
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -256,6 +256,19 @@ def test_a_signal_is_passed_to_the_ranks_and_waited_for(tmp_path):
     assert all_gone(launcher.pids)
 
 
+@pytest.mark.quick
+def test_a_signal_that_is_ignored_stays_ignored():
+    """As by `nohup`."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with StopSignal() as stop:
+            signal.raise_signal(signal.SIGHUP)
+            stop.check()
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.parametrize("with_its_children", [False, True])
 def test_all_that_a_process_started_dies_with_its_launcher(tmp_path, forks, with_its_children):
     """By kill -9, which Ray sends to the children of its workers too, with a child that takes no notice of signals."""
