@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from r1lite.run.files import LOCK, part_of
 CONFIG = "config.yaml"
 LAUNCH = "launch"  # logs of all processes of `r1lite launch`; it exists before the run and is never removed
 BESIDE = {LOCK, LAUNCH}  # not part of the run itself
+_CHECKPOINT = re.compile(r"step-(\d{6,})")
 _DESCRIPTIONS = frozenset({"reward.json", "dropped.json", "set.json", "teacher.json"})
 
 
@@ -82,6 +84,12 @@ def path_to_resume(out: str | None, stage: str) -> Path:
     if (other := read_environment(path)["stage"]) not in (None, stage):
         raise UserError(f"--resume: {path} is a run of r1lite {other}, not {stage}")
     return path
+
+
+def numbered_checkpoints(folder: Path) -> list[tuple[int, Path]]:
+    """Returns the checkpoints in a folder sorted by step; other files in it belong to the user."""
+    found = [(_CHECKPOINT.fullmatch(path.name), path) for path in folder.glob("step-*") if path.is_dir()]
+    return sorted((int(match[1]), path) for match, path in found if match)
 
 
 def check_begun(path: Path) -> None:
