@@ -7,6 +7,7 @@ import os
 import re
 import time
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,11 @@ def newest_path(stage: str) -> Path:
     if not runs:
         raise UserError(f"--resume: there is no {stage} run under runs/; name it with --out DIR")
 
-    def begun(path: Path) -> tuple[str, float]:
-        return str(read_environment(path).get("started")), (path / environment.FILE).stat().st_mtime
+    def began(path: Path) -> tuple[float, float]:
+        written = (path / environment.FILE).stat().st_mtime
+        try:  # local time: later runs may have another offset
+            return datetime.fromisoformat(read_environment(path)["started"]).timestamp(), written
+        except (KeyError, TypeError, ValueError, OverflowError):  # of an older version, or damaged
+            return written, written
 
-    return max(runs, key=begun)
+    return max(runs, key=began)

@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import json
+import os
 import re
 import shutil
 import sys
@@ -16,6 +17,7 @@ from r1lite.config import GRPOConfig, dump, load
 from r1lite.errors import UserError
 from r1lite.grpo.loop import Loop
 from r1lite.run.files import digest
+from r1lite.run.places import newest_path
 from r1lite.run.run_dir import RunDir
 from r1lite.scoring.problems import fingerprint
 from r1lite.scoring.scorer import rewards_of
@@ -503,3 +505,20 @@ def test_another_reward_is_refused(tmp_path):
     resume = begun(tmp_path / "run", "--reward", "math + 0.1*format", "--overlong-penalty", "0.5")
     with pytest.raises(UserError, match=r"can't become math - 0\.5\*overlong"):
         settled([*resume, "--reward", "math"])
+
+
+@pytest.mark.parametrize("missing", [None, "", 7])
+def test_the_newest_run_is_that_which_began_last(missing, tmp_path, monkeypatch):
+    """Also on the day when clocks go back, and beside a run whose beginning is unknown."""
+    monkeypatch.chdir(tmp_path)
+    runs = {"first": "2026-10-25T02:50:00+0200", "second": "2026-10-25T02:10:00+0100", "unknown": missing}
+    for number, (name, started) in enumerate(runs.items()):
+        folder = tmp_path / "runs" / name
+        folder.mkdir(parents=True)
+        (folder / "config.yaml").touch()
+        about = folder / "environment.json"
+        about.write_text(json.dumps({"stage": "grpo", "started": started}))
+        os.utime(about, (number, number))
+    assert newest_path("grpo").name == "second"
+    os.utime(about, (2e9, 2e9))
+    assert newest_path("grpo").name == "unknown"
