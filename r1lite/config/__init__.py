@@ -2,9 +2,18 @@
 
 from r1lite.config.base import RunConfig, Section
 from r1lite.config.distill import DistillConfig
-from r1lite.config.engine import EngineConfig
+from r1lite.config.engine import OF_ONE_ENGINE, EngineConfig
 from r1lite.config.evaluate import EvalConfig
-from r1lite.config.loading import OF_THE_COMMAND, dump, load, read_recipe, read_saved, refuse_changes, validated
+from r1lite.config.loading import (
+    OF_THE_COMMAND,
+    dump,
+    load,
+    read_recipe,
+    read_saved,
+    refuse_changes,
+    validated,
+    without_open,
+)
 from r1lite.config.objective import ObjectiveConfig
 from r1lite.config.on_ray import OnRayConfig
 from r1lite.config.optimizer import OptimizerConfig
@@ -18,6 +27,7 @@ from r1lite.config.supervised import DPOConfig, SFTConfig, SupervisedConfig
 from r1lite.config.train import ShardConfig, TrainConfig, WatchdogConfig
 
 __all__ = [
+    "OF_ONE_ENGINE",
     "OF_THE_COMMAND",
     "ColdStartConfig",
     "CurationConfig",
@@ -48,4 +58,5 @@ __all__ = [
     "read_saved",
     "refuse_changes",
     "validated",
+    "without_open",
 ]

@@ -9,6 +9,15 @@ from pydantic import Field, model_validator
 from r1lite.config.base import RunConfig
 from r1lite.config.engines import find_engine
 
+# Settings that only some engines take, with the values of --engine beside which they can be set.
+_TAKEN_BY = {
+    "weight_transport": ("vllm-server",),
+    "cuda_graphs": ("auto", "transformers"),
+    "engine_sleep": ("auto", "vllm"),
+}
+# Settings that a run does not keep when it is resumed with another engine.
+OF_ONE_ENGINE = frozenset({"engine_url", *_TAKEN_BY})
+
 
 class EngineConfig(RunConfig):
     """Choice of the engine, and its connection settings."""
@@ -53,12 +62,11 @@ class EngineConfig(RunConfig):
 
     @model_validator(mode="after")
     def _urls_are_for_servers(self) -> EngineConfig:
-        if self.weight_transport != "file" and self.engine != "vllm-server":
-            raise ValueError(f"--weight-transport {self.weight_transport} is for --engine vllm-server")
-        if self.cuda_graphs and self.engine not in ("auto", "transformers"):
-            raise ValueError(f"--cuda-graphs is for --engine transformers, not for {self.engine}")
-        if self.engine_sleep and self.engine not in ("auto", "vllm"):
-            raise ValueError(f"--engine-sleep is for --engine vllm, not for {self.engine}")
+        for name, engines in _TAKEN_BY.items():
+            value = getattr(self, name)
+            if value != type(self).model_fields[name].default and self.engine not in engines:
+                flag = f"--{name.replace('_', '-')}" + ("" if value is True else f" {value}")
+                raise ValueError(f"{flag} is for --engine {engines[-1]}, not for {self.engine}")
         if several := next((url for url in self.engine_url if "," in url or " " in url.strip()), None):
             raise ValueError(
                 f"--engine-url {several!r} is no address of one server; repeat --engine-url for each server"

@@ -159,6 +159,17 @@ OF_THE_COMMAND = frozenset(
     | {"estimate", "estimate_ranks", "estimate_gpus", "estimate_gib"}
 )
 
+# Values that leave a setting open: a run stores what it became.
+_OPEN = {
+    **dict.fromkeys(("device", "engine", "importance"), "auto"),
+    **dict.fromkeys(("model", "source", "reward", "template", "threads"), None),
+}
+
+
+def without_open(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that aren't left open."""
+    return {key: value for key, value in given.items() if key not in _OPEN or value != _OPEN[key]}
+
 
 def refuse_changes(path: Path, saved: Mapping[str, Any], given: Mapping[str, Any], may_change: Set[str]) -> None:
     """Raises UserError if a resumed run's setting differs, unless it is in `may_change` or not part of the run."""

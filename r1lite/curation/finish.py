@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from r1lite.config import OF_THE_COMMAND, CurationConfig, dump, read_saved, refuse_changes, trust, validated
+from r1lite.config import (
+    OF_THE_COMMAND,
+    CurationConfig,
+    dump,
+    read_saved,
+    refuse_changes,
+    trust,
+    validated,
+    without_open,
+)
 from r1lite.curation.curate import CARD, MANIFEST, WORK, curate
 from r1lite.curation.emit import PAIRS
 from r1lite.curation.on_ray import open_nodes
@@ -184,7 +193,7 @@ def resumed(config: C) -> C:
     """The configuration that a run began with. Raises UserError if a setting was changed that can't change."""
     path = path_to_resume(config.out, config.stage)
     saved = read_saved(path / "config.yaml", type(config))
-    given = config.model_dump(include=set(config.model_fields_set))
+    given = without_open(with_absolute_paths(config).model_dump(include=set(config.model_fields_set)))
     trust.check(saved, path / "config.yaml", said=given, trust=config.trust)
     refuse_changes(path, saved, given, _MAY_CHANGE)
     kept = {key: value for key, value in given.items() if key in OF_THE_COMMAND | _MAY_CHANGE}

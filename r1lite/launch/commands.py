@@ -28,7 +28,7 @@ from r1lite.errors import UserError
 from r1lite.launch.layout import ProcessSpec
 from r1lite.rollout.server import TOKEN
 from r1lite.run.places import LAUNCH, claim_path, path_to_resume
-from r1lite.training.early import check_early
+from r1lite.training.early import RESTARTED, check_early
 from r1lite.training.loading import load_config
 from r1lite.training.resolve import resolve_config
 from r1lite.training.several import refuse
@@ -75,9 +75,14 @@ class Job:
             return None
         return Path(self.settled.engine_weights_dir or self.out / LAUNCH / "weights")
 
+    @property
+    def can_resume(self) -> bool:
+        """False if the stage always starts anew."""
+        return self.stage not in RESTARTED
+
     def has_begun(self) -> bool:
         """True if there is a run to resume."""
-        return (self.out / "config.yaml").exists()
+        return self.can_resume and (self.out / "config.yaml").exists()
 
     def rank_words(self, urls: Sequence[str], *, resume: bool = False) -> list[str]:
         """The command of every rank.

@@ -45,7 +45,7 @@ def submit(path: Path) -> str:
 
 
 def script(job: Job, specs: Sequence[ProcessSpec]) -> str:
-    """The batch script's text. A script that is submitted again resumes from the newest checkpoint."""
+    """The batch script's text. Submitted again, it resumes from the newest checkpoint, if the stage can be resumed."""
     launch = job.launch
     engines = [spec for spec in specs if spec.kind == "engine"]
     first = specs[0]
@@ -69,10 +69,11 @@ def script(job: Job, specs: Sequence[ProcessSpec]) -> str:
         lines += _engine_lines(job, engines)
     urls = [f"http://${{nodes[{spec.node}]}}:$((port + {spec.number}))" for spec in engines]
     rank_nodes = launch.ranks // first.local_ranks
+    adds_resume = job.can_resume and not job.asked.resume
     lines += [
         "",
         "again=()  # a run that has begun goes on from its newest checkpoint",
-        *([] if job.asked.resume else ['[ -e "$run/config.yaml" ] && again=(--resume)']),
+        *(['[ -e "$run/config.yaml" ] && again=(--resume)'] if adds_resume else []),
         f"srun --overlap --job-name=ranks --nodes={rank_nodes} --ntasks={launch.ranks} "
         f"--ntasks-per-node={first.local_ranks} --cpus-per-task={job.threads} \\",
         f'    --nodelist="$(IFS=,; echo "${{nodes[*]:0:{rank_nodes}}}")" --kill-on-bad-exit=0 --wait=60 \\',

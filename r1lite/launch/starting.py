@@ -82,7 +82,8 @@ def _for_slurm(job: Job, specs: Sequence[ProcessSpec], folder: Path) -> None:
     if job.launch.submit:
         _say(f"submitted job {submit(path)}; `scancel --batch --signal=TERM JOB` leaves a checkpoint")
     else:
-        _say(f"submit it with: sbatch {shlex.quote(str(path))}  (the same command resumes from the newest checkpoint)")
+        again = "  (the same command resumes from the newest checkpoint)" if job.can_resume else ""
+        _say(f"submit it with: sbatch {shlex.quote(str(path))}{again}")
 
 
 def _gpus_here() -> int:

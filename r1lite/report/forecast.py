@@ -17,6 +17,7 @@ from r1lite.errors import UserError
 from r1lite.evaluation.intervals import trials_of
 from r1lite.report.read import Run, read_run
 from r1lite.run.files import is_number
+from r1lite.run.places import numbered_checkpoints
 from verifiers.terminal import one_line
 
 if TYPE_CHECKING:
@@ -162,8 +163,8 @@ def _num_parameters(run: Run) -> int:
     """Returns the number of parameters of the newest checkpoint, from the shapes in its files. Raises UserError."""
     from safetensors import SafetensorError, safe_open
 
-    folders = sorted((run.path / "checkpoints").glob("step-*"), key=lambda path: (len(path.name), path.name))
-    files = sorted(folders[-1].glob("model*.safetensors")) if folders else []
+    numbered = numbered_checkpoints(run.path / "checkpoints")
+    files = sorted(numbered[-1][1].glob("model*.safetensors")) if numbered else []
     size = 0
     try:
         for file in files:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from r1lite.run.places import numbered_checkpoints
+
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
@@ -68,7 +70,7 @@ def _sentence_piece(piece: str) -> bytes:
 def vocabulary_of(run: Path, model: str | None) -> Vocabulary | None:
     """Returns the vocabulary of a run's newest checkpoint, otherwise of its model if that is a folder; None if there is
     none on this machine."""
-    places = sorted((run / "checkpoints").glob("step-*"), reverse=True)
+    places = [path for _, path in reversed(numbered_checkpoints(run / "checkpoints"))]
     if model:
         from r1lite.nano import model_place
 

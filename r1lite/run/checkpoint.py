@@ -6,7 +6,6 @@ import contextlib
 import errno
 import functools
 import os
-import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,11 +25,11 @@ from r1lite.model.quantized import described_as_whole
 from r1lite.model.sharding import is_part, weights_on_main
 from r1lite.run.files import digest, new_folder, read_json, remove_folder, write_json, write_text
 from r1lite.run.model_card import CARD
+from r1lite.run.places import numbered_checkpoints
 
 _MANIFEST, _STATE, _PARTS = "manifest.json", "trainer.pt", "state"
 _ADAPTER = "adapter"  # folder with the adapter alone, as peft loads it
 _MODEL_FILE = "5GB"  # a larger model is written as several files
-_NAME = re.compile(r"step-(\d{6,})")
 
 
 def save(
@@ -83,7 +82,7 @@ def save(
             about = {"step": step, "files": _hashes(aside)}
             write_json(aside / _MANIFEST, about if records is None else {**about, "records": records})
     if world.is_main:
-        others = [(number, other) for number, other in _numbered(folder) if number != step]
+        others = [(number, other) for number, other in numbered_checkpoints(folder) if number != step]
         # The later ones were written by an earlier attempt, before the run was rewound.
         later = [other for number, other in others if number > step]
         earlier = [other for number, other in others if number < step]
@@ -192,7 +191,7 @@ def _write_adapter(folder: Path, tensors: Mapping[str, Tensor], settings: Mappin
 def latest(folder: Path) -> tuple[tuple[int, Path] | None, list[Path]]:
     """Returns the newest intact checkpoint as (finished steps, path) or None, and the damaged ones it skipped."""
     damaged: list[Path] = []
-    for number, path in reversed(_numbered(folder)):
+    for number, path in reversed(numbered_checkpoints(folder)):
         if _is_intact(path):
             return (number, path), damaged
         damaged.append(path)
@@ -243,12 +242,6 @@ def restoring(path: Path) -> Iterator[None]:
             f"--resume: this version of r1lite can't continue from the checkpoint {path}: {what}. Continue with the "
             f"version that wrote it, remove it to use an earlier checkpoint, or start a new run: --model {path}"
         ) from error
-
-
-def _numbered(folder: Path) -> list[tuple[int, Path]]:
-    """Returns the checkpoints sorted by step; other files in the folder belong to the user."""
-    found = [(_NAME.fullmatch(path.name), path) for path in folder.glob("step-*") if path.is_dir()]
-    return sorted((int(match[1]), path) for match, path in found if match)
 
 
 def _is_intact(path: Path) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import time
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from r1lite.run.files import LOCK, part_of
 CONFIG = "config.yaml"
 LAUNCH = "launch"  # logs of all processes of `r1lite launch`; it exists before the run and is never removed
 BESIDE = {LOCK, LAUNCH}  # not part of the run itself
+_CHECKPOINT = re.compile(r"step-(\d{6,})")
 _DESCRIPTIONS = frozenset({"reward.json", "dropped.json", "set.json", "teacher.json"})
 
 
@@ -84,6 +87,12 @@ def path_to_resume(out: str | None, stage: str) -> Path:
     return path
 
 
+def numbered_checkpoints(folder: Path) -> list[tuple[int, Path]]:
+    """Returns the checkpoints in a folder sorted by step; other files in it belong to the user."""
+    found = [(_CHECKPOINT.fullmatch(path.name), path) for path in folder.glob("step-*") if path.is_dir()]
+    return sorted((int(match[1]), path) for match, path in found if match)
+
+
 def check_begun(path: Path) -> None:
     """Raises UserError unless the folder holds a run that this version can continue."""
     if not (path / CONFIG).is_file():
@@ -114,7 +123,11 @@ def newest_path(stage: str) -> Path:
     if not runs:
         raise UserError(f"--resume: there is no {stage} run under runs/; name it with --out DIR")
 
-    def begun(path: Path) -> tuple[str, float]:
-        return str(read_environment(path).get("started")), (path / environment.FILE).stat().st_mtime
+    def began(path: Path) -> tuple[float, float]:
+        written = (path / environment.FILE).stat().st_mtime
+        try:  # local time: later runs may have another offset
+            return datetime.fromisoformat(read_environment(path)["started"]).timestamp(), written
+        except (KeyError, TypeError, ValueError, OverflowError):  # of an older version, or damaged
+            return written, written
 
-    return max(runs, key=begun)
+    return max(runs, key=began)

@@ -9,15 +9,21 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from types import FrameType
 
 from r1lite.distributed.world import ALONE, World
 from r1lite.errors import Interrupted
 
+_ONE_STOP_S = 2.0
+
 
 class StopSignal:
-    """Records the first signal; a second one ends the process immediately.
+    """Records the first signal; a further one, more than two seconds after it, ends the process immediately.
+
+    Earlier ones belong to the first: where every process of a job is signalled, a rank gets the signal also from its
+    launcher. A signal that the process was started to ignore (`nohup`) stays ignored.
 
     Between `interruptible()` blocks the signal is only recorded, so that weights, files and counters stay consistent.
     `agree()` later raises Interrupted on all ranks together.
@@ -26,6 +32,7 @@ class StopSignal:
     def __init__(self) -> None:
         self.world: World = ALONE
         self._received: int | None = None
+        self._received_at = 0.0
         self._interruptible = False
         self._before: dict[int, object] = {}
 
@@ -37,7 +44,8 @@ class StopSignal:
             else ()
         )
         for signum in signums:
-            self._before[signum] = signal.signal(signum, self._handle)
+            if signal.getsignal(signum) is not signal.SIG_IGN:
+                self._before[signum] = signal.signal(signum, self._handle)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -74,7 +82,9 @@ class StopSignal:
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:
         if self._received is not None:
-            os._exit(128 + signum)
-        self._received = signum
+            if time.monotonic() - self._received_at > _ONE_STOP_S:
+                os._exit(128 + signum)
+            return
+        self._received, self._received_at = signum, time.monotonic()
         if self._interruptible:
             raise Interrupted(signum)

@@ -198,6 +198,17 @@ def make_scorer(task: Task, config: ProblemsConfig) -> Scorer:
         raise UserError(f"--scoring: {error}") from error
 
 
+def penalized(formula: str, overlong_penalty: float) -> str:
+    """Returns the formula minus the penalty, which the formula of a run that has begun includes already.
+
+    Raises:
+        ValueError: the formula can't be parsed.
+    """
+    if overlong_penalty and "overlong" not in Formula(formula).names:
+        return f"{formula} - {overlong_penalty:g}*overlong"
+    return formula
+
+
 def rewards_of(task: Task, config: ProblemsConfig) -> tuple[Reward, Reward, Reward]:
     """Returns the formulas of a scorer: reward, correct, well-formed. Raises UserError."""
     formula = task.reward
@@ -205,10 +216,7 @@ def rewards_of(task: Task, config: ProblemsConfig) -> tuple[Reward, Reward, Rewa
     right = _right(task, config)
     try:
         if isinstance(config, RLConfig):
-            formula = task.reward if config.reward is None else config.reward
-            # The formula of a resumed run includes it already.
-            if config.overlong_penalty and "overlong" not in Formula(formula).names:
-                formula = f"{formula} - {config.overlong_penalty:g}*overlong"
+            formula = penalized(task.reward if config.reward is None else config.reward, config.overlong_penalty)
             options = {name: dict(given) for name, given in config.verifiers.items()}
         targets = {name: options.get(name, {}).get("use", name) for name in Formula(formula).names}
         for name, target in targets.items():

@@ -18,6 +18,7 @@ from r1lite.nano import MODELS, model_place
 from r1lite.rollout.vllm_support import installed
 from r1lite.run.environment import read_environment
 from r1lite.run.files import read_bytes
+from r1lite.run.places import numbered_checkpoints
 from r1lite.tasks import find, refuse_no_source
 from r1lite.tasks.rows import hub_reachable
 from verifiers.cores import available
@@ -203,11 +204,12 @@ def located(name: str) -> str:
     if not (path / "checkpoints").is_dir():
         _check_files(path)
         return str(path) if name.startswith("~") else name
-    numbered = sorted(path.glob("checkpoints/step-*"), key=lambda found: (len(found.name), found.name))
+    numbered = numbered_checkpoints(path / "checkpoints")
     if not numbered:
         raise UserError(f"{name} is a run without a checkpoint")
-    _check_files(numbered[-1])
-    return str(numbered[-1])
+    _, newest = numbered[-1]
+    _check_files(newest)
+    return str(newest)
 
 
 def _check_files(folder: Path) -> None:

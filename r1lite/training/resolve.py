@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from r1lite import __version__
 from r1lite.config import (
+    OF_ONE_ENGINE,
     OF_THE_COMMAND,
     EngineConfig,
     EvalConfig,
@@ -19,6 +20,7 @@ from r1lite.config import (
     refuse_changes,
     trust,
     validated,
+    without_open,
 )
 from r1lite.config.distill import SHAPED
 from r1lite.config.engines import find_engine
@@ -27,6 +29,7 @@ from r1lite.errors import UserError
 from r1lite.nano import MODELS
 from r1lite.run.environment import SCHEMA, read_environment
 from r1lite.run.places import path_to_resume
+from r1lite.scoring.scorer import penalized
 from r1lite.tasks import find
 from r1lite.training.machine import (
     check_step,
@@ -49,7 +52,7 @@ _MAY_CHANGE = {
     *("max_unscored_rate", "micro_batch_tokens", "rollout_rows", "gradient_checkpointing", "threads", "shard"),
     *("shard_copies", "offload_optimizer", "offload_reference"),
     *("scoring", "score_workers", "on", "engine_actors"),
-    *(name for name in EngineConfig.model_fields if name.startswith(("engine", "weight_"))),
+    *(EngineConfig.model_fields.keys() - RunConfig.model_fields.keys()),
     *WatchdogConfig.model_fields,
     *("workers", "push_to_hub"),  # of a curated set; its content does not depend on them
 }
@@ -154,14 +157,17 @@ def resumed(config: R, given: dict[str, Any]) -> R:
     """Returns the configuration of the run in `out` with the permitted changes of `given`. Raises UserError."""
     path = path_to_resume(config.out, config.stage)
     saved = read_saved(path / "config.yaml", type(config))
-    trust.check(saved, path / "config.yaml", said=given, trust=config.trust)
     if missing := {"device", "threads", "model", "source"} - {key for key, value in saved.items() if value is not None}:
         raise UserError(f"--resume: {path}/config.yaml is damaged: it lacks {', '.join(sorted(missing))}")
     check_whole(path, type(config), saved)
-    for name in ("device", "engine"):
-        if given.get(name) == "auto":
-            del given[name]
+    given = without_open(given)
+    if "engine" in given and given["engine"] != saved.get("engine"):
+        saved = {key: value for key, value in saved.items() if key not in OF_ONE_ENGINE}
+    trust.check(saved, path / "config.yaml", said=given, trust=config.trust)
     given = with_absolute_paths(given)
+    penalty = saved.get("overlong_penalty")
+    if "reward" in given and isinstance(penalty, int | float):
+        given["reward"] = penalized(given["reward"], penalty)  # as it is stored
     refuse_changes(path, saved, given, _MAY_CHANGE)
     values = {**saved, **given, "out": str(path)}
     if given.get("engine", saved.get("engine")) != saved.get("engine") and "importance" in saved:

@@ -179,7 +179,8 @@ def test_flops_are_counted_from_the_checkpoint(tmp_path, capsys):
     assert main(["forecast", str(run), "--against", "flops"]) == 2
     assert "has no checkpoint" in capsys.readouterr().err
     folder = run / "checkpoints" / "step-000060"
-    folder.mkdir(parents=True)
+    for name in ("step-000060", "step-000060-copy"):
+        (run / "checkpoints" / name).mkdir(parents=True)
     save_file({"a": np.zeros((10, 20), np.float32), "b": np.zeros(50, np.float32)}, folder / "model.safetensors")
     assert main(["forecast", str(run), "--against", "flops", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["points"][-1]["compute"] == 60_000 * 250 * (2 + 12 + 2)

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -16,7 +17,7 @@ from r1lite.cli import main
 from r1lite.config import GRPOConfig, load
 from r1lite.config.launch import LaunchConfig
 from r1lite.errors import Interrupted, RunError, UserError
-from r1lite.launch.commands import rank_environment
+from r1lite.launch.commands import rank_environment, read_job
 from r1lite.launch.layout import ProcessSpec, lay_out
 from r1lite.launch.process import LocalProcess
 from r1lite.launch.running import Running
@@ -143,6 +144,15 @@ def test_ranks_that_sample_by_themselves_need_no_engine_named(tiny_path, tmp_pat
     assert "--engine vllm only works with one rank so far" in capsys.readouterr().err
 
 
+def test_only_stages_that_can_be_resumed_are(tiny_path, tmp_path):
+    for stage, resumes in (("grpo", True), ("eval", False)):
+        out = tmp_path / stage
+        job = read_job(LaunchConfig(), [stage, "--model", str(tiny_path), "--out", str(out)], 0, 1)
+        out.mkdir()
+        (out / "config.yaml").touch()
+        assert job.has_begun() is resumes
+
+
 # --- supervision, of small scripts -----------------------------------------------------------------------------------
 
 
@@ -245,6 +255,64 @@ def test_a_signal_is_passed_to_the_ranks_and_waited_for(tmp_path):
         supervisor.run(Stop())
     assert {"rank 0 | saved", "rank 1 | saved"} <= set(said)
     assert all_gone(launcher.pids)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_to_every_process_leaves_the_command_its_time(number, tmp_path):
+    saves = (
+        "import os, re, signal, sys\n"
+        "def save(number, frame):\n"
+        "    signal.signal(number, signal.SIG_IGN)\n"
+        "    sys.exit('saved')\n"
+        f"signal.signal({int(number)}, save)\n"
+        "def handled():\n"
+        "    return int(re.search('SigCgt:(.*)', open(f'/proc/{os.getppid()}/status').read())[1], 16)\n"
+        f"while not handled() >> {number - 1} & 1: pass\n"  # its parent process is ready
+        "print('working', flush=True)\n"
+        "while True: signal.pause()"
+    )
+    log = tmp_path / "log"
+    process = LocalProcess([sys.executable, "-S", "-c", saves], {}, log)
+    until = time.monotonic() + 60
+    while not log.read_text():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    os.killpg(process._keeper.pid, number)
+    while process.poll() is None:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert log.read_text() == "working\nsaved\n"
+    assert process.poll() == 1
+
+
+@pytest.mark.quick
+def test_signals_soon_after_the_first_belong_to_it(monkeypatch):
+    """A rank gets the signal of its launcher besides the one that every process of a job gets."""
+    exits, clock = [], [100.0]
+    monkeypatch.setattr("r1lite.run.signals.os", SimpleNamespace(_exit=exits.append))
+    monkeypatch.setattr("r1lite.run.signals.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    with StopSignal() as stop:
+        for second, ended in ((0.0, []), (1.5, []), (2.5, [130])):
+            clock[0] = 100.0 + second
+            signal.raise_signal(signal.SIGTERM if not second else signal.SIGINT)
+            assert exits == ended
+        with pytest.raises(Interrupted) as stopped:
+            stop.check()
+    assert stopped.value.signum == signal.SIGTERM
+
+
+@pytest.mark.quick
+def test_a_signal_that_is_ignored_stays_ignored():
+    """As by `nohup`."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with StopSignal() as stop:
+            signal.raise_signal(signal.SIGHUP)
+            stop.check()
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize("with_its_children", [False, True])

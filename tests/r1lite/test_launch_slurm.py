@@ -78,12 +78,16 @@ def test_the_script(tiny_path, tmp_path, capsys, monkeypatch):
     assert (tmp_path / "bin" / "calls").read_text() == f"sbatch --parsable {path}\n"
 
 
-def test_a_script_of_one_rank_alone(tmp_path, capsys):
+def test_a_script_of_one_rank_alone(tiny_path, tmp_path, capsys):
     options = ["--on", "slurm", "--gpus-per-node", "1", "--ranks", "1"]
     assert main(["launch", *options, "--", "sft", "--data", str(tmp_path), "--out", str(tmp_path / "run")]) == 0
     text = checked(tmp_path / "run" / "launch" / "job.sbatch")
     assert "R1LITE_ENGINE_TOKEN" not in text
     assert "requeue" not in text
+    assert "again=(--resume)" in text
+    stage = ["eval", "--model", str(tiny_path), "--out", str(tmp_path / "eval")]
+    assert main(["launch", *options, "--", *stage]) == 0
+    assert "--resume" not in checked(tmp_path / "eval" / "launch" / "job.sbatch")
     assert main(["launch", "--on", "slurm", "--", "sft"]) == 2
     assert "--on slurm needs --gpus-per-node" in capsys.readouterr().err
 

@@ -142,10 +142,12 @@ def _runs(pid):
         return False
 
 
-def test_a_finished_set_is_left_alone(made, capsys):
+def test_a_finished_set_is_left_alone(made, source, capsys, monkeypatch):
     before = (made / "manifest.json").stat().st_mtime_ns
-    assert main(["reject", "--resume", "--out", str(made)]) == 0
-    assert "already finished" in capsys.readouterr().out
+    monkeypatch.chdir(source.parent)
+    for words in ([], ["--rollouts", source.name, "--device", "auto"]):
+        assert main(["reject", *words, "--resume", "--out", str(made)]) == 0
+        assert "already finished" in capsys.readouterr().out
     assert (made / "manifest.json").stat().st_mtime_ns == before
     assert main(["reject", "--resume", "--out", str(made), "--per-problem", "9"]) == 2
     assert "--per-problem is 4" in capsys.readouterr().err

@@ -308,6 +308,14 @@ def test_tokens_of_the_bundled_model(tmp_path):
     assert vocabulary.lengths([10**9], text) is None
 
 
+def test_tokens_are_those_of_the_newest_checkpoint(tmp_path):
+    for name, token in (("step-999999", "b"), ("step-1000000", "a"), ("step-9999999-old", "b")):
+        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+        text = json.dumps({"model": {"vocab": {token: 0}}, "decoder": {"type": "ByteLevel"}})
+        (tmp_path / "checkpoints" / name / "tokenizer.json").write_text(text)
+    assert vocabulary_of(tmp_path, None).lengths([0], "a") == [1]
+
+
 def test_tokens_of_sentence_piece():
     vocabulary = Vocabulary(
         {

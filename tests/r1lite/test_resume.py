@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import json
+import os
 import re
 import shutil
 import sys
@@ -12,11 +13,16 @@ import pytest
 import torch
 
 from r1lite.cli import main
+from r1lite.config import GRPOConfig, dump, load
+from r1lite.errors import UserError
 from r1lite.grpo.loop import Loop
 from r1lite.run.files import digest
+from r1lite.run.places import newest_path
 from r1lite.run.run_dir import RunDir
 from r1lite.scoring.problems import fingerprint
-from r1lite.tasks import Problems
+from r1lite.scoring.scorer import rewards_of
+from r1lite.tasks import Problems, find
+from r1lite.training.resolve import resolve_config
 from verifiers import Problem
 from verifiers.__main__ import main as verify
 from verifiers.rows import step_files
@@ -432,3 +438,87 @@ def test_a_reward_that_breaks_keeps_the_steps_before_and_its_run_goes_on_once_it
     monkeypatch.setattr(Loop, "step", step_of)
     assert train(out, "--resume") == 0
     assert outcome(out)[-1] == outcome(runs / "three")[-1]
+
+
+def begun(folder, *words):
+    """The options that resume a run of `nano` which has begun with these words."""
+    config, _ = resolve_config(load(GRPOConfig, ["--model", "nano", "--device", "cpu", *words]))
+    reward = rewards_of(find(config.task), config)[0]
+    folder.mkdir()
+    (folder / "config.yaml").write_text(dump(config.model_copy(update={"reward": reward.formula})))
+    return ["--resume", "--out", str(folder)]
+
+
+def settled(words):
+    return resolve_config(load(GRPOConfig, words))[0]
+
+
+SERVERS = ["--engine", "vllm-server", "--engine-url", "http://elsewhere:8100"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "other"),
+    [
+        ([*SERVERS, "--weight-transport", "gloo"], ["--engine", "transformers"]),
+        ([*SERVERS, "--weight-transport", "gloo"], ["--engine", "sglang-server", "--engine-url", "http://a:1"]),
+        (["--engine", "vllm", "--engine-sleep"], ["--engine", "transformers"]),
+        (["--engine", "transformers", "--cuda-graphs"], ["--engine", "vllm"]),
+    ],
+)
+def test_another_engine_does_not_get_the_settings_of_the_former(engine, other, tmp_path):
+    resume = begun(tmp_path / "run", *engine, "--rollout-rows", "7", "--engine-untested")
+    found = settled([*resume, *other])
+    assert found.engine == other[1]
+    assert found.engine_url == tuple(other[3:])
+    assert (found.weight_transport, found.engine_sleep, found.cuda_graphs) == ("file", False, False)
+    assert (found.rollout_rows, found.engine_untested) == (7, True)
+
+
+def test_servers_of_the_other_kind_need_addresses(tmp_path):
+    with pytest.raises(UserError, match="--engine sglang-server needs --engine-url"):
+        settled([*begun(tmp_path / "run", *SERVERS), "--engine", "sglang-server"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--reward", "math + 0.1*format", "--overlong-penalty", "0.5"],
+        ["--reward", "math", "--preset", "dapo", "--lr", "1e-6"],
+        ["--importance", "auto", "--engine", "vllm"],
+        ["--device", "cpu", "--engine", "auto", "--model", "nano"],
+    ],
+)
+def test_the_words_that_began_a_run_resume_it(words, tmp_path):
+    """As `r1lite launch` and its Slurm script do."""
+    resume = begun(tmp_path / "run", *words)
+    assert settled([*words, *resume]) == settled(resume)
+
+
+def test_keys_that_a_recipe_leaves_open_resume_a_run(tmp_path):
+    resume = begun(tmp_path / "run")
+    recipe = tmp_path / "open.yaml"
+    recipe.write_text("".join(f"{key}: null\n" for key in ("model", "source", "reward", "threads")))
+    assert settled([str(recipe), *resume]) == settled(resume)
+
+
+def test_another_reward_is_refused(tmp_path):
+    resume = begun(tmp_path / "run", "--reward", "math + 0.1*format", "--overlong-penalty", "0.5")
+    with pytest.raises(UserError, match=r"can't become math - 0\.5\*overlong"):
+        settled([*resume, "--reward", "math"])
+
+
+@pytest.mark.parametrize("missing", [None, "", 7])
+def test_the_newest_run_is_that_which_began_last(missing, tmp_path, monkeypatch):
+    """Also on the day when clocks go back, and beside a run whose beginning is unknown."""
+    monkeypatch.chdir(tmp_path)
+    runs = {"first": "2026-10-25T02:50:00+0200", "second": "2026-10-25T02:10:00+0100", "unknown": missing}
+    for number, (name, started) in enumerate(runs.items()):
+        folder = tmp_path / "runs" / name
+        folder.mkdir(parents=True)
+        (folder / "config.yaml").touch()
+        about = folder / "environment.json"
+        about.write_text(json.dumps({"stage": "grpo", "started": started}))
+        os.utime(about, (number, number))
+    assert newest_path("grpo").name == "second"
+    os.utime(about, (2e9, 2e9))
+    assert newest_path("grpo").name == "unknown"

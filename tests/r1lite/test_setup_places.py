@@ -15,8 +15,9 @@ from r1lite.training.resolve import resolve_config
 
 
 def test_a_run_stands_for_its_newest_checkpoint(tmp_path):
-    for step in ("step-000009", "step-000010", "step-1000000"):
+    for step in ("step-000009", "step-000010", "step-1000000", "step-1000000-best", "step-2000000.tmp"):
         (tmp_path / "one" / "checkpoints" / step).mkdir(parents=True)
+    (tmp_path / "one" / "checkpoints" / "step-3000000").touch()
     assert located(str(tmp_path / "one")) == str(tmp_path / "one" / "checkpoints" / "step-1000000")
     (tmp_path / "two" / "checkpoints").mkdir(parents=True)
     with pytest.raises(UserError, match="a run without a checkpoint"):
