@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -88,11 +89,11 @@ class WeightFiles:
             if settings is not None:
                 (target / "adapter_config.json").write_text(json.dumps(settings), encoding="utf-8")
             self.written += sum(tensor.nbytes for tensor in tensors.values())
-        except OSError as error:
+        except (OSError, SafetensorError) as error:
             size = sum(tensor.nbytes for tensor in tensors.values()) / (1 << 20)
             raise EngineError(
-                f"{target}: {size:.0f} MiB of weights for the servers can't be written: {error.strerror or error}. "
-                "Name another folder with --engine-weights-dir"
+                f"{target}: {size:.0f} MiB of weights for the servers can't be written: "
+                f"{getattr(error, 'strerror', None) or error}. Name another folder with --engine-weights-dir"
             ) from error
         return target
 

@@ -1,6 +1,7 @@
 """What surrounds vLLM: versions, sizes, requests, files of weights, and how a server is started."""
 
 import asyncio
+import errno
 import importlib
 import platform
 import tomllib
@@ -10,6 +11,7 @@ import pytest
 import torch
 from conftest import make_tiny_model
 from packaging.specifiers import SpecifierSet
+from safetensors import SafetensorError
 
 from r1lite.cli import main
 from r1lite.config import GRPOConfig, load
@@ -159,13 +161,20 @@ def test_weights_of_killed_processes_are_swept(tmp_path):
     files.close()
 
 
-def test_a_full_disk_is_one_line(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
+    ],
+)
+def test_a_full_disk_is_one_line(error, tmp_path, monkeypatch):
     def full(*_, **__):
-        raise OSError(28, "No space left on device")
+        raise error
 
     monkeypatch.setattr("r1lite.rollout.weight_files.save_file", full)
     files = WeightFiles(tmp_path, torch.float32)
-    with pytest.raises(EngineError, match=r"No space left on device. Name another folder with --engine-weights-dir"):
+    with pytest.raises(EngineError, match=r"No space left on device.*\. Name another folder with --engine-weights-dir"):
         files.write({"a": torch.ones(3)}.items(), "1")
 
 
