@@ -95,6 +95,18 @@ def test_one_process_at_a_time(tmp_path):
     RunDir(tmp_path / "run", resume=True).close()
 
 
+def test_weights_for_engines_that_a_killed_process_left_are_removed(tmp_path):
+    left = tmp_path / "run" / "launch" / "weights" / "r1lite-weights-1-another_machine-abc"
+    left.mkdir(parents=True)
+    run = RunDir(tmp_path / "run")
+    assert list(left.parent.iterdir()) == []
+    left.mkdir()
+    with pytest.raises(UserError, match="in use"):
+        RunDir(tmp_path / "run")
+    assert left.exists()
+    run.close()
+
+
 def test_a_run_that_never_began_leaves_nothing(tmp_path):
     run = RunDir(tmp_path / "run")
     run.discard_if_empty()

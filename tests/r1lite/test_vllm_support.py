@@ -3,7 +3,7 @@
 import asyncio
 import errno
 import importlib
-import platform
+import os
 import tomllib
 from pathlib import Path
 
@@ -142,22 +142,46 @@ def test_every_option_is_said():
     assert request_values(Sampling(0.7, 5, "<eos>"), [2], {"<eos>": 1})["stop_token_ids"] == [2, 1]
 
 
-def test_weights_of_killed_processes_are_swept(tmp_path):
-    left = tmp_path / f"r1lite-weights-999999999-{platform.node().replace('-', '_').replace('.', '_')}-abc"
-    left.mkdir()
-    others = [tmp_path / name for name in ("r1lite-weights-other", "r1lite-weights-999999999-another_machine-abc")]
-    for other in others:
-        other.mkdir()
-    files = WeightFiles(tmp_path, torch.float32)
-    assert not left.exists()
-    assert all(other.exists() for other in others)
-    tied = torch.ones(2, 2)
-    place = files.write([("a", tied), ("b", tied)], "1")
+def test_weights_of_killed_processes_are_swept(tmp_path, monkeypatch):
+    killed, living = WeightFiles(tmp_path, torch.float32), WeightFiles(tmp_path, torch.float32)
+    os.close(killed._lock)  # as a kill does; its number may be that of a living process
+    elsewhere = tmp_path / "r1lite-weights-999999999-another_machine-abc"
+    elsewhere.mkdir()
+    (elsewhere / ".lock").touch()
+    older = tmp_path / living.folder.name.replace(str(os.getpid()), "999999999")  # by a version without locks
+    older.mkdir()
+    WeightFiles(tmp_path, torch.float32).close()
+    assert set(tmp_path.iterdir()) == {living.folder, elsewhere, older}
+    monkeypatch.setattr("r1lite.rollout.weight_files._SHARED_MEMORY", tmp_path)  # of one machine, by any name
+    WeightFiles(tmp_path, torch.float32).close()
+    assert set(tmp_path.iterdir()) == {living.folder, older}
+    living.close()
+
+
+def test_weights_that_cannot_be_locked_are_left_alone(tmp_path, monkeypatch):
+    def without_locks(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", without_locks)
+    first, second = WeightFiles(tmp_path, torch.float32), WeightFiles(tmp_path, torch.float32)
+    assert set(tmp_path.iterdir()) == {first.folder, second.folder}
+    first.close()
+    second.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tied_weights_are_written_under_both_of_their_names(tmp_path):
     from safetensors.torch import load_file
 
-    assert set(load_file(place / "model.safetensors")) == {"a", "b"}  # the tied one under both of its names
-    files.keep_only(files.write([("a", tied)], "2"))
-    assert [path.name for path in files.folder.iterdir()] == ["2"]
+    files = WeightFiles(tmp_path, torch.float32)
+    tied = torch.ones(2, 2)
+    place = files.write([("a", tied), ("b", tied)], "1")
+    assert set(load_file(place / "model.safetensors")) == {"a", "b"}
+    newest = files.write([("a", tied)], "2")
+    files.keep_only(newest)
+    assert [path for path in files.folder.iterdir() if path.is_dir()] == [newest]
+    WeightFiles(tmp_path, torch.float32).close()
+    assert newest.exists()
     files.close()
 
 
@@ -176,6 +200,7 @@ def test_a_full_disk_is_one_line(error, tmp_path, monkeypatch):
     files = WeightFiles(tmp_path, torch.float32)
     with pytest.raises(EngineError, match=r"No space left on device.*\. Name another folder with --engine-weights-dir"):
         files.write({"a": torch.ones(3)}.items(), "1")
+    files.close()
 
 
 README = (Path(__file__).resolve().parents[2] / "r1lite" / "rollout" / "README.md").read_text(encoding="utf-8")
