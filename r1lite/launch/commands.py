@@ -213,10 +213,9 @@ def rank_environment(spec: ProcessSpec, ranks: int, address: str, port: int, tok
         "MASTER_ADDR": address,
         "MASTER_PORT": str(port),
     }
-    return found | environment_of(spec, token)
+    return found | environment_of(token)
 
 
-def environment_of(spec: ProcessSpec, token: str) -> dict[str, str]:
-    """The environment variables of any process: the engines' token, and its GPUs."""
-    found = {TOKEN: token} if token else {}
-    return found | ({"CUDA_VISIBLE_DEVICES": ",".join(map(str, spec.gpus))} if spec.gpus else {})
+def environment_of(token: str) -> dict[str, str]:
+    """The environment variables of any process: the engines' token."""
+    return {TOKEN: token} if token else {}

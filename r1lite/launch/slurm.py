@@ -66,7 +66,7 @@ def script(job: Job, specs: Sequence[ProcessSpec]) -> str:
     lines += [f"run={shlex.quote(str(job.out))}", "logs=${run//%/%%}/launch  # srun replaces what follows a single %"]
     lines += ['mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")']
     lines += ["export MASTER_ADDR=${nodes[0]} MASTER_PORT=$((20000 + SLURM_JOB_ID % 10000))"]
-    lines += ["engines=()"]
+    lines += [*(_PICK if job.gpus else []), "engines=()"]
     if engines:
         lines += _engine_lines(job, engines)
     urls = [f"http://${{nodes[{spec.node}]}}:$((port + {spec.number}))" for spec in engines]
@@ -79,7 +79,7 @@ def script(job: Job, specs: Sequence[ProcessSpec]) -> str:
         f"--ntasks-per-node={first.local_ranks} --cpus-per-task={job.threads} \\",
         f'    --nodelist="$(IFS=,; echo "${{nodes[*]:0:{rank_nodes}}}")" --kill-on-bad-exit=0 --wait=60 \\',
         '    --output="$logs/rank-%t.log" --open-mode=append \\',
-        f'    {_with_gpus(first.gpus)}{_quoted(job.rank_words(urls), urls)} "${{again[@]}}" &',
+        f'    {_with_gpus(",".join(map(str, first.gpus)))}{_quoted(job.rank_words(urls), urls)} "${{again[@]}}" &',
         "ranks=$!",
         *_END,
     ]
@@ -90,6 +90,16 @@ def script(job: Job, specs: Sequence[ProcessSpec]) -> str:
         ]
     return "\n".join([*lines, 'exit "$code"', ""])
 
+
+# Slurm numbers a step's GPUs from 0 if it hides the others, and otherwise lists them by the node's numbers.
+_PICK = """
+pick='IFS=, read -ra gpus <<< "$1"  # GPUS COMMAND: the command sees the GPUs with these places in the list of Slurm
+IFS=, read -ra listed <<< "${CUDA_VISIBLE_DEVICES-}"
+for i in "${!gpus[@]}"; do
+    [ -z "${CUDA_VISIBLE_DEVICES+set}" ] || gpus[i]=${listed[gpus[i]]:?"Slurm gave only $CUDA_VISIBLE_DEVICES"}
+done
+export CUDA_VISIBLE_DEVICES=$(IFS=,; echo "${gpus[*]}")
+exec "${@:2}"'""".splitlines()
 
 _END = """
 stopped=
@@ -115,8 +125,7 @@ wait""".splitlines()
 
 def _engine_lines(job: Job, engines: Sequence[ProcessSpec]) -> list[str]:
     words = _quoted(job.engine_words("0.0.0.0", _PORT), [_PORT])
-    gpus = 'CUDA_VISIBLE_DEVICES="$3" ' if job.gpus else ""
-    count = len(engines)
+    picked, count = _with_gpus('"$3"' if job.gpus else ""), len(engines)
     return [
         f"port=$((10000 + SLURM_JOB_ID % {_PORTS // count} * {count}))  # of engine 0; consecutive jobs share none",
         f'R1LITE_ENGINE_TOKEN=$(<"$run/launch/{_TOKEN}")  # read by its owner alone; srun hands it on',
@@ -125,7 +134,7 @@ def _engine_lines(job: Job, engines: Sequence[ProcessSpec]) -> list[str]:
         '    exec srun --overlap --job-name="engine-$1" --nodes=1 --ntasks=1 --nodelist="${nodes[$2]}" '
         f"--cpus-per-task={job.threads} \\",
         '        --output="$logs/engine-$1.log" --open-mode=append \\',
-        f"        env {gpus}{words}",
+        f"        {picked}env {words}",
         "}",
         *(
             f"engine {spec.number} {spec.node} {','.join(map(str, spec.gpus)) or '-'} & engines+=($!)"
@@ -134,8 +143,8 @@ def _engine_lines(job: Job, engines: Sequence[ProcessSpec]) -> list[str]:
     ]
 
 
-def _with_gpus(gpus: Sequence[int]) -> str:
-    return f"env CUDA_VISIBLE_DEVICES={','.join(map(str, gpus))} " if gpus else ""
+def _with_gpus(gpus: str) -> str:
+    return f'bash -c "$pick" pick {gpus} ' if gpus else ""
 
 
 def _header(value: str) -> str:

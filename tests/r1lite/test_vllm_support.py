@@ -323,3 +323,20 @@ def test_every_call_needs_the_token(monkeypatch):
     for headers in ((), ((b"authorization", b"Bearer other"),), ((b"authorization", b"secret"),), (right, right)):
         assert answer("http", *headers) == (False, [401, "http.response.body"])
         assert answer("websocket", *headers) == (False, ["websocket.close"])
+
+
+def test_a_server_uses_a_gpu_of_those_that_are_visible_here(monkeypatch):
+    from r1lite.config.serve_engine import ServeEngineConfig
+    from r1lite.stages.serve_engine import command
+
+    monkeypatch.setattr(support, "installed", lambda: support.Installed("vllm", "0.32.0"))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    for listed, wanted in ((None, "1"), ("4,GPU-b", "GPU-b")):
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        if listed:
+            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
+        assert command(ServeEngineConfig(device="cuda:1"))[1]["CUDA_VISIBLE_DEVICES"] == wanted
+    with pytest.raises(UserError, match="--device cuda:2 needs 3 GPUs, and CUDA_VISIBLE_DEVICES=4,GPU-b lists 2"):
+        command(ServeEngineConfig(device="cuda:2"))
+    with pytest.raises(UserError, match="--device cuda:x: unknown"):
+        command(ServeEngineConfig(device="cuda:x"))
