@@ -39,6 +39,10 @@ def start(words, variables, log):
     return Forks.of_environment().start(words[2:], script=words[1], env=variables, output=log)
 
 
+def _path(pattern, rank):
+    return re.sub("%(.)", lambda found: {"%": "%", "t": str(rank)}[found[1]], pattern)
+
+
 def srun(folder, options, words):
     """Its own death by SIGTERM kills all its tasks, as that of the real one does."""
     size = int(options["ntasks"])
@@ -51,7 +55,7 @@ def srun(folder, options, words):
             "SLURM_STEP_NUM_TASKS": str(size),
             "SLURM_NTASKS_PER_NODE": options.get("ntasks-per-node", str(size)),
         }
-        tasks.append(start(words, variables, options["output"].replace("%t", str(rank))))
+        tasks.append(start(words, variables, _path(options["output"], rank)))
     (folder / "steps" / options["job-name"]).write_text(" ".join(str(task.pid) for task in tasks))
 
     def kill(*_):

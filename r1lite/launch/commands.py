@@ -27,7 +27,7 @@ from r1lite.config.launch import LaunchConfig
 from r1lite.errors import UserError
 from r1lite.launch.layout import ProcessSpec
 from r1lite.rollout.server import TOKEN
-from r1lite.run.places import LAUNCH, claim_path, path_to_resume
+from r1lite.run.places import claim_path, path_to_resume, weights_folder
 from r1lite.training.early import RESTARTED, check_early
 from r1lite.training.loading import load_config
 from r1lite.training.resolve import resolve_config
@@ -73,7 +73,7 @@ class Job:
         together = self.launch.nodes == 1 and not self.launch.on.startswith("ray")  # Ray may use a node each
         if together or not self.launch.engines or self.settled.weight_transport != "file":
             return None
-        return Path(self.settled.engine_weights_dir or self.out / LAUNCH / "weights")
+        return Path(self.settled.engine_weights_dir or weights_folder(self.out))
 
     @property
     def can_resume(self) -> bool:
@@ -181,7 +181,7 @@ def _settled(launch: LaunchConfig, asked: Any, gpus: int) -> Any:
     given: dict[str, Any] = {}
     if asked.resume and asked.engine_weights_dir is None and (launch.nodes > 1 or launch.on.startswith("ray")):
         # Set here, so that the run keeps it.
-        given["engine_weights_dir"] = str(_place(launch, asked) / LAUNCH / "weights")
+        given["engine_weights_dir"] = str(weights_folder(_place(launch, asked)))
     own = {} if asked.resume else {"device": "cpu"}  # this machine may have no GPU; the lengths are the same
     settled: Any = resolve_config(asked.model_copy(update={**given, **own}))[0]
     refuse(settled, launch.ranks)
@@ -218,10 +218,9 @@ def rank_environment(spec: ProcessSpec, ranks: int, address: str, port: int, tok
         "MASTER_ADDR": address,
         "MASTER_PORT": str(port),
     }
-    return found | environment_of(spec, token)
+    return found | environment_of(token)
 
 
-def environment_of(spec: ProcessSpec, token: str) -> dict[str, str]:
-    """The environment variables of any process: the engines' token, and its GPUs."""
-    found = {TOKEN: token} if token else {}
-    return found | ({"CUDA_VISIBLE_DEVICES": ",".join(map(str, spec.gpus))} if spec.gpus else {})
+def environment_of(token: str) -> dict[str, str]:
+    """The environment variables of any process: the engines' token."""
+    return {TOKEN: token} if token else {}

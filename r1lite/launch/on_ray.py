@@ -76,7 +76,7 @@ class RayLauncher:
         self._addresses[spec] = former if former[0] == host else (host, port)
         port = self._addresses[spec][1]
         words = self._job.engine_words(host, port)
-        return self._start(spec, index, words, environment_of(spec, self.token)), f"http://{host}:{port}"
+        return self._start(spec, index, words, environment_of(self.token)), f"http://{host}:{port}"
 
     def start_ranks(self, urls: Sequence[str], *, again: bool) -> list[Running]:
         """See `Launcher.start_ranks`."""
@@ -165,7 +165,6 @@ class RayLauncher:
 
     def _start(self, spec: ProcessSpec, index: int, words: Sequence[str], variables: dict[str, str]) -> Running:
         log, actor = self._folder / spec.log, self._actors[index]
-        variables.pop("CUDA_VISIBLE_DEVICES", None)  # Ray sets it to the bundle's GPUs
         asked = (spec.name, list(words), variables, str(log), os.getcwd())
         return Running.begun(spec, log, lambda: RayProcess(self._ray, actor, spec.name, actor.run.remote(*asked)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shlex
 import shutil
@@ -16,6 +17,7 @@ from r1lite.launch.layout import ProcessSpec
 
 _SCRIPT, _TOKEN = "job.sbatch", "token"
 _PORT = "$((port + $1))"  # port of an engine, inside the script's function
+_PORTS = 10000  # for engines, from 10000 on
 _BEFORE_THE_END_S = 300  # the job is signalled this long before its time limit, for a checkpoint
 
 
@@ -56,15 +58,15 @@ def script(job: Job, specs: Sequence[ProcessSpec]) -> str:
         "ntasks-per-node": 1,
         "cpus-per-task": most * job.threads,
         **({"gpus-per-node": job.gpus} if job.gpus else {}),
-        "output": f"{job.out}/launch/job-%j.log",
+        "output": _header(f"{str(job.out).replace('%', '%%')}/launch/job-%j.log"),
         "signal": f"B:TERM@{_BEFORE_THE_END_S}",
     }
     lines = ["#!/bin/bash", *(f"#SBATCH --{name}={value}" for name, value in headers.items())]
     lines += ["set -uo pipefail", "", f"cd {shlex.quote(os.getcwd())} || exit 1  # as the paths below mean it"]
-    lines += [f"run={shlex.quote(str(job.out))}"]
+    lines += [f"run={shlex.quote(str(job.out))}", "logs=${run//%/%%}/launch  # srun replaces what follows a single %"]
     lines += ['mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")']
     lines += ["export MASTER_ADDR=${nodes[0]} MASTER_PORT=$((20000 + SLURM_JOB_ID % 10000))"]
-    lines += ["engines=()"]
+    lines += [*(_PICK if job.gpus else []), "engines=()"]
     if engines:
         lines += _engine_lines(job, engines)
     urls = [f"http://${{nodes[{spec.node}]}}:$((port + {spec.number}))" for spec in engines]
@@ -77,8 +79,8 @@ def script(job: Job, specs: Sequence[ProcessSpec]) -> str:
         f"srun --overlap --job-name=ranks --nodes={rank_nodes} --ntasks={launch.ranks} "
         f"--ntasks-per-node={first.local_ranks} --cpus-per-task={job.threads} \\",
         f'    --nodelist="$(IFS=,; echo "${{nodes[*]:0:{rank_nodes}}}")" --kill-on-bad-exit=0 --wait=60 \\',
-        '    --output="$run/launch/rank-%t.log" --open-mode=append \\',
-        f'    {_with_gpus(first.gpus)}{_quoted(job.rank_words(urls), urls)} "${{again[@]}}" &',
+        '    --output="$logs/rank-%t.log" --open-mode=append \\',
+        f'    {_with_gpus(",".join(map(str, first.gpus)))}{_quoted(job.rank_words(urls), urls)} "${{again[@]}}" &',
         "ranks=$!",
         *_END,
     ]
@@ -89,6 +91,16 @@ def script(job: Job, specs: Sequence[ProcessSpec]) -> str:
         ]
     return "\n".join([*lines, 'exit "$code"', ""])
 
+
+# Slurm numbers a step's GPUs from 0 if it hides the others, and otherwise lists them by the node's numbers.
+_PICK = """
+pick='IFS=, read -ra gpus <<< "$1"  # GPUS COMMAND: the command sees the GPUs with these places in the list of Slurm
+IFS=, read -ra listed <<< "${CUDA_VISIBLE_DEVICES-}"
+for i in "${!gpus[@]}"; do
+    [ -z "${CUDA_VISIBLE_DEVICES+set}" ] || gpus[i]=${listed[gpus[i]]:?"Slurm gave only $CUDA_VISIBLE_DEVICES"}
+done
+export CUDA_VISIBLE_DEVICES=$(IFS=,; echo "${gpus[*]}")
+exec "${@:2}"'""".splitlines()
 
 _END = """
 stopped=
@@ -114,16 +126,16 @@ wait""".splitlines()
 
 def _engine_lines(job: Job, engines: Sequence[ProcessSpec]) -> list[str]:
     words = _quoted(job.engine_words("0.0.0.0", _PORT), [_PORT])
-    gpus = 'CUDA_VISIBLE_DEVICES="$3" ' if job.gpus else ""
+    picked, count = _with_gpus('"$3"' if job.gpus else ""), len(engines)
     return [
-        "port=$((10000 + SLURM_JOB_ID % 10000))  # of engine 0",
+        f"port=$((10000 + SLURM_JOB_ID % {_PORTS // count} * {count}))  # of engine 0; consecutive jobs share none",
         f'R1LITE_ENGINE_TOKEN=$(<"$run/launch/{_TOKEN}")  # read by its owner alone; srun hands it on',
         "export R1LITE_ENGINE_TOKEN",
         "engine() {  # NUMBER NODE GPUS",
         '    exec srun --overlap --job-name="engine-$1" --nodes=1 --ntasks=1 --nodelist="${nodes[$2]}" '
         f"--cpus-per-task={job.threads} \\",
-        '        --output="$run/launch/engine-$1.log" --open-mode=append \\',
-        f"        env {gpus}{words}",
+        '        --output="$logs/engine-$1.log" --open-mode=append \\',
+        f"        {picked}env {words}",
         "}",
         *(
             f"engine {spec.number} {spec.node} {','.join(map(str, spec.gpus)) or '-'} & engines+=($!)"
@@ -132,8 +144,13 @@ def _engine_lines(job: Job, engines: Sequence[ProcessSpec]) -> list[str]:
     ]
 
 
-def _with_gpus(gpus: Sequence[int]) -> str:
-    return f"env CUDA_VISIBLE_DEVICES={','.join(map(str, gpus))} " if gpus else ""
+def _with_gpus(gpus: str) -> str:
+    return f'bash -c "$pick" pick {gpus} ' if gpus else ""
+
+
+def _header(value: str) -> str:
+    """A value quoted for a #SBATCH line, whose quotes keep spaces and where a backslash escapes any character."""
+    return '"' + re.sub(r'([\\"#])', r"\\\1", value) + '"'
 
 
 def _quoted(words: Sequence[str], expanded: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ from r1lite.run.ending import resumption
 from r1lite.run.places import LAUNCH
 from r1lite.run.signals import StopSignal
 from r1lite.training.estimate import show_estimate
-from r1lite.training.machine import default_threads
+from r1lite.training.machine import default_threads, gpu_names
 
 _MOST_THREADS = 8
 _HOST = "127.0.0.1"
@@ -148,10 +148,14 @@ class LocalLauncher:
 
     Args:
         folder: folder of the logs.
+
+    Raises (in the constructor): UserError if CUDA_VISIBLE_DEVICES lists too few GPUs.
     """
 
     def __init__(self, job: Job, specs: Sequence[ProcessSpec], folder: Path) -> None:
         self._job, self._folder = job, folder
+        used = max((1 + gpu for spec in specs for gpu in spec.gpus), default=0)
+        self._gpus = gpu_names(used, f"--gpus-per-node {job.gpus}")
         self._ranks = [spec for spec in specs if spec.kind == "rank"]
         self.engines = [spec for spec in specs if spec.kind == "engine"]
         # Passed in the environment, because other users can see arguments.
@@ -162,7 +166,7 @@ class LocalLauncher:
         """See `Launcher.start_engine`."""
         port = self._ports[spec]
         words = self._job.engine_words(_HOST, port)
-        return self._start(spec, words, environment_of(spec, self.token)), f"http://{_HOST}:{port}"
+        return self._start(spec, words, environment_of(self.token)), f"http://{_HOST}:{port}"
 
     def start_ranks(self, urls: Sequence[str], *, again: bool) -> list[Running]:
         """See `Launcher.start_ranks`."""
@@ -173,6 +177,8 @@ class LocalLauncher:
 
     def _start(self, spec: ProcessSpec, words: Sequence[str], variables: dict[str, str]) -> Running:
         log = self._folder / spec.log
+        if spec.gpus:
+            variables["CUDA_VISIBLE_DEVICES"] = ",".join(self._gpus[number] for number in spec.gpus)
         return Running.begun(spec, log, lambda: LocalProcess(words, variables, log))
 
     def close(self) -> None:

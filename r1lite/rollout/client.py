@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import http.client
 import json
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
+
+from r1lite.rollout import EngineError
 
 _SHOWN = 300  # characters of a server's answer in messages
 _CONNECT_S = 10.0
@@ -33,8 +37,34 @@ class Refused(Exception):
         return self.status in (408, 425, 429, 503)
 
 
+@contextlib.contextmanager
+def opening_socket(url: str) -> Iterator[None]:
+    """Inside the context a connection is opened. Raises EngineError if this process may have no further open file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+        raise EngineError(
+            f"{url}: this process can open no further connection ({error.strerror}): raise its limit of open files "
+            "(ulimit -n), and continue with --resume"
+        ) from error
+
+
+@contextlib.contextmanager
+def starting_thread() -> Iterator[None]:
+    """Inside the context a thread is started. Raises EngineError if this process may have no further one."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise EngineError(
+            f"this process can start no further thread ({error}): raise its limit (ulimit -u, or a container's "
+            "--pids-limit), and continue with --resume"
+        ) from error
+
+
 class Client:
-    """Requests to one server.
+    """Requests to one server. Each raises EngineError if this process may open no further connection or thread.
 
     Args:
         url: http://HOST:PORT, or https.
@@ -85,7 +115,8 @@ class Client:
         try:
             if self._closed:
                 raise Unreachable(f"{self.url}: the connection was closed here")
-            connection.connect()
+            with opening_socket(self.url):
+                connection.connect()
         except (OSError, UnicodeError) as error:  # UnicodeError: an invalid host name
             connection.close()
             raise Unreachable(f"{self.url}: {error}") from error
@@ -96,11 +127,12 @@ class Client:
         # A socket's own timeout restarts with every byte, so a slow trickle would never time out.
         alarm = threading.Timer(max(0.0, deadline - time.monotonic()), _break_off, [sock])
         alarm.daemon = True
-        alarm.start()
-        if self._closed:  # closed since the check above, so hang_up() did not see this socket
-            _break_off(sock)
         response = None
         try:
+            with starting_thread():
+                alarm.start()
+            if self._closed:  # closed since the check above, so hang_up() did not see this socket
+                _break_off(sock)
             connection.request(method, f"{self._parts.path.rstrip('/')}/{path}", data, self._headers)
             response = connection.getresponse()
             raw = response.read(largest + 1)

@@ -43,9 +43,9 @@ class ServerEngine(Servers, RolloutEngine):
             future.add_done_callback(done.put)
 
         groups: list[list[Completion | None]] = [[None] * len(row) for row in seeds]
-        for i, (prompt, row) in enumerate(zip(prompts, seeds, strict=True)):
-            wait_for(self._submit(self._group, prompt, row, sampling, left, only), i, range(len(row)))
         try:
+            for i, (prompt, row) in enumerate(zip(prompts, seeds, strict=True)):
+                wait_for(self._submit(self._group, prompt, row, sampling, left, only), i, range(len(row)))
             while futures:
                 future = done.get()
                 if self._files is None:  # even if this group was finished in time

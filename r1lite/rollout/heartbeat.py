@@ -16,7 +16,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from r1lite.rollout.client import Refused, Unreachable
+from r1lite.rollout import EngineError
+from r1lite.rollout.client import Refused, Unreachable, starting_thread
 from r1lite.rollout.server import Server
 
 _TIMES = 5  # times the usual wait for a token, before a server counts as stalled
@@ -56,7 +57,8 @@ class Heartbeat:
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="r1lite-heartbeat", daemon=True)
-        self._thread.start()
+        with starting_thread():
+            self._thread.start()
 
     @property
     def patience_s(self) -> float:
@@ -94,13 +96,18 @@ class Heartbeat:
             if since is None:
                 since, count = time.monotonic(), None
             alive, before = False, count
-            with contextlib.suppress(Unreachable, Refused):
+            try:
                 left_s = max(self._every_s, since + self.patience_s - time.monotonic())
                 if other_work:
                     alive = self.server.healthy(left_s)
                 else:
                     count = self.server.tokens(left_s)
                     alive = count is None or count != before
+            except (Unreachable, Refused):
+                pass
+            except EngineError:  # this process can't ask, which says nothing about the server
+                since = None
+                continue
             now = time.monotonic()
             if alive:
                 if count is not None and before is not None and not other_work:

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from r1lite.rollout import EngineError
-from r1lite.rollout.client import Client, Refused, Unreachable
+from r1lite.rollout.client import Client, Refused, Unreachable, opening_socket, starting_thread
 from r1lite.rollout.weight_memory import Snapshot
 from r1lite.rollout.wire import Group, WireError, buckets, local_address
 
@@ -137,7 +137,7 @@ class GlooSender:
         calls = self._calls
         size = 1 + calls.workers()
         host = urlsplit(self._url).hostname or ""
-        with contextlib.ExitStack() as stack:
+        with contextlib.ExitStack() as stack, opening_socket(self._url):
             address = local_address(host)
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
             listening = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
@@ -169,7 +169,8 @@ class GlooSender:
             Unreachable, Refused: the server's answer, which names the cause better than a broken connection.
         """
         pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="r1lite-weights")
-        answer = pool.submit(ask)
+        with starting_thread():
+            answer = pool.submit(ask)
         pool.shutdown(wait=False)
 
         def going() -> None:
@@ -211,7 +212,8 @@ class ExternalSender:
         self._snapshot, self._calls.label = snapshot, snapshot.label
         # nccl has no timeout, and a thread that waits for it can't be stopped, so the thread is abandoned.
         pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="weights-by-vllm")
-        sent = pool.submit(self._send)
+        with starting_thread():
+            sent = pool.submit(self._send)
         pool.shutdown(wait=False)
         try:
             sent.result(timeout=self._timeout_s)

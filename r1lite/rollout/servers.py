@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import os
+import resource
 import threading
 import time
 import uuid
@@ -18,7 +19,7 @@ from torch import Tensor
 from r1lite.errors import UserError
 from r1lite.model.lora import Adapter
 from r1lite.rollout import EngineError
-from r1lite.rollout.client import Refused, Unreachable
+from r1lite.rollout.client import Refused, Unreachable, starting_thread
 from r1lite.rollout.heartbeat import Heartbeat, Waits
 from r1lite.rollout.layout import Layout, unchanged
 from r1lite.rollout.server import Server
@@ -31,6 +32,7 @@ _LOOK_EVERY_S = 2.0  # interval of checks whether a dead server has come back
 _POLL_S = 0.2  # while all are dead
 _GROUPS_A_SERVER = 64  # at once; vLLM queues what exceeds its capacity
 _PARTS_A_SERVER = 512  # likewise, for completions that new weights interrupted: each is a separate request
+_OTHER_FILES = 1024  # open files of this process besides the servers' connections
 _COUNT_S = 10.0  # limit for the token count before a run
 
 
@@ -94,6 +96,7 @@ class Servers:
         self._files: WeightFiles | None = WeightFiles(
             Path(weights_dir) if weights_dir else None, dtype, parameters=0 if memory else parameters
         )
+        _allow_files(_OTHER_FILES + (_GROUPS_A_SERVER + _PARTS_A_SERVER) * len(urls))
         self._pool = concurrent.futures.ThreadPoolExecutor(
             _GROUPS_A_SERVER * len(urls), thread_name_prefix="r1lite-rollout"
         )
@@ -228,9 +231,11 @@ class Servers:
         self, work: Callable[..., Any], *arguments: Any, pool: concurrent.futures.Executor | None = None
     ) -> concurrent.futures.Future[Any]:
         try:
-            return (pool or self._pool).submit(work, *arguments)
-        except RuntimeError as error:  # closed by another thread
-            raise EngineError("the engine is closed") from error
+            with starting_thread():
+                return (pool or self._pool).submit(work, *arguments)
+        except EngineError:
+            self._opened()  # raises if another thread has closed the pool
+            raise
 
     def _least_loaded(self, count: int, left: threading.Event, failed: Sequence[Server], only: str) -> Server:
         """A live server, with `count` added to its load; one of the `failed` only if there is no other.
@@ -291,8 +296,7 @@ class Servers:
             dead = [server for server in self.servers if not server.alive]
             if dead and time.monotonic() - self._looked >= _LOOK_EVERY_S:
                 self._looked = time.monotonic()
-                with contextlib.suppress(RuntimeError):  # closed by another thread, which is detected elsewhere
-                    self._looking = self._looker.submit(self._take_back, dead)
+                self._looking = self._submit(self._take_back, dead, pool=self._looker)
 
     def _take_back(self, dead: Sequence[Server]) -> None:
         """Runs beside the groups, because a stopped server takes seconds to time out."""
@@ -373,6 +377,15 @@ class Servers:
             self.deaths += was_alive
         if was_alive:
             server.hang_up()
+
+
+def _allow_files(count: int) -> None:
+    """Raises this process's limit of open files, often 1024, to `count` or as far as the system allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):  # macOS has a further limit
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _introduce(servers: Sequence[Server], start_wait_s: float, context: int, *, untested: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import platform
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -24,8 +26,9 @@ from r1lite.rollout import EngineError
 from r1lite.rollout.weight_memory import Snapshot
 
 _SHARED_MEMORY = Path("/dev/shm")
-_HOST = re.sub(r"\W", "_", platform.node())  # machines may share the folder, and each knows only its own processes
-_NAME = re.compile(rf"r1lite-weights-(\d+)-{_HOST}-\w+")
+_NAME = "r1lite-weights-"
+_HOST = re.sub(r"\W", "_", platform.node())
+_LOCK = ".lock"  # in a folder of weights: locked by its process
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +63,11 @@ class WeightFiles:
                 f"{free / 2**30:.1f} GiB are free. Name another folder with --engine-weights-dir, or give a container "
                 "more shared memory (docker run --shm-size)"
             )
-        self.folder = Path(tempfile.mkdtemp(prefix=f"r1lite-weights-{os.getpid()}-{_HOST}-", dir=parent))
-        self.folder.chmod(0o755)  # a server may run as another user
+        made = Path(tempfile.mkdtemp(prefix=f".{_NAME}{os.getpid()}-{_HOST}-", dir=parent))
+        made.chmod(0o755)  # a server may run as another user
+        (made / _LOCK).touch()
+        self._lock = _locked(made)
+        self.folder = made.rename(parent / made.name[1:])  # only now, because a sweep removes what it can lock
 
     def write(self, weights: Iterable[tuple[str, Tensor]], name: str) -> Path:
         """Writes weights, tied ones under each of their names, into a folder with this name.
@@ -88,11 +94,11 @@ class WeightFiles:
             if settings is not None:
                 (target / "adapter_config.json").write_text(json.dumps(settings), encoding="utf-8")
             self.written += sum(tensor.nbytes for tensor in tensors.values())
-        except OSError as error:
+        except (OSError, SafetensorError) as error:
             size = sum(tensor.nbytes for tensor in tensors.values()) / (1 << 20)
             raise EngineError(
-                f"{target}: {size:.0f} MiB of weights for the servers can't be written: {error.strerror or error}. "
-                "Name another folder with --engine-weights-dir"
+                f"{target}: {size:.0f} MiB of weights for the servers can't be written: "
+                f"{getattr(error, 'strerror', None) or error}. Name another folder with --engine-weights-dir"
             ) from error
         return target
 
@@ -100,12 +106,14 @@ class WeightFiles:
         """Removes the older versions: every server has the newest, or gets it before it serves again."""
         with contextlib.suppress(FileNotFoundError):  # another thread may have closed this meanwhile
             for path in self.folder.iterdir():
-                if path not in newest:
+                if path not in (*newest, self.folder / _LOCK):
                     shutil.rmtree(path, ignore_errors=True)
 
     def close(self) -> None:
         """Removes all files."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
 
 
 def shared_memory() -> Path:
@@ -114,8 +122,24 @@ def shared_memory() -> Path:
 
 
 def _sweep(parent: Path) -> None:
-    """Removes the folders of killed processes, because shared memory is not freed by itself."""
-    for folder in parent.glob("r1lite-weights-*"):
-        match = _NAME.fullmatch(folder.name)
-        if match and not Path(f"/proc/{match[1]}").exists() and Path("/proc/self").exists():
+    """Removes the folders of killed processes, because shared memory is not freed by itself.
+
+    Machines may share a folder but not its locks, so only this machine's folders are removed outside of its memory.
+    """
+    for folder in parent.glob(f"{_NAME}*" if parent == _SHARED_MEMORY else f"{_NAME}*-{_HOST}-*"):
+        if (lock := _locked(folder)) is not None:
             shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+
+
+def _locked(folder: Path) -> int | None:
+    """Locks a folder until the returned handle is closed; None: another process holds it, or there are no locks."""
+    handle = None
+    try:
+        handle = os.open(folder / _LOCK, os.O_RDWR)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        if handle is not None:
+            os.close(handle)
+        return None
+    return handle

@@ -23,6 +23,7 @@ _LARGEST = 1e100  # of a number in a file that is shown
 _DEEPEST = 20  # lists and objects within each other
 TRACKERS = "trackers"  # folder of a run that the libraries of trackers write to
 _PART = ".part"  # suffix of the hidden temporary name
+_REPLACED = ".replaced"  # suffix of the hidden name of a folder while another takes its place
 
 
 @contextlib.contextmanager
@@ -45,8 +46,11 @@ def replaced_file(path: Path, *, alone: bool = True) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """Yields an empty temporary folder beside `path`. At the end its files are synced and it is renamed to `path`."""
-    aside = part_of(path)
+    """Yields an empty temporary folder beside `path`. At the end its files are synced and it is renamed to `path`.
+
+    A folder that was there before is kept under a hidden name until then: `clear_parts` puts it back after a kill.
+    """
+    aside, replaced = part_of(path), path.with_name(f".{path.name}{_REPLACED}")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
     try:
@@ -54,10 +58,11 @@ def new_folder(path: Path) -> Iterator[Path]:
         for file in sorted(aside.rglob("*")):
             sync(file)
         sync(aside)
-        if path.exists():  # the same step saved again after a resume
-            shutil.rmtree(path)
+        if path.exists():  # a damaged checkpoint, whose step was repeated
+            os.replace(path, replaced)
         os.replace(aside, path)
         sync(path.parent)
+        shutil.rmtree(replaced, ignore_errors=True)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
@@ -76,7 +81,16 @@ def remove_folder(path: Path) -> None:
 
 
 def clear_parts(folder: Path) -> None:
-    """Removes half-written files that killed processes left in a folder. The caller must hold the folder's lock."""
+    """Removes what killed processes left half-written in a folder, and puts back a folder that was not yet replaced.
+
+    The caller must hold the folder's lock.
+    """
+    for path in folder.glob(f".*{_REPLACED}"):
+        place = path.with_name(path.name[1:].removesuffix(_REPLACED))
+        if place.exists():
+            shutil.rmtree(path)
+        else:
+            os.replace(path, place)
     for path in folder.glob(f".*{_PART}"):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

@@ -115,6 +115,11 @@ def claim_path(stage: str, task: str, model: str) -> Path:
     raise AssertionError
 
 
+def weights_folder(path: Path) -> Path:
+    """Returns the folder of a launched run for weights that go to engines on other nodes."""
+    return path / LAUNCH / "weights"
+
+
 def newest_path(stage: str) -> Path:
     """Returns the run of this stage under runs/ that started last. Raises UserError if there is none."""
     runs = [

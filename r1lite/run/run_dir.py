@@ -44,7 +44,7 @@ from r1lite.run.files import (
     write_rows,
     write_text,
 )
-from r1lite.run.places import BESIDE, CONFIG, check_begun, check_free, check_name, described, leftovers
+from r1lite.run.places import BESIDE, CONFIG, check_begun, check_free, check_name, described, leftovers, weights_folder
 from r1lite.run.records import rollout_rows
 from r1lite.types import Group
 from verifiers import rows
@@ -89,6 +89,8 @@ class RunDir:
             for folder in (path, *filter(Path.is_dir, path.iterdir())):
                 if folder == path or not (folder / LOCK).exists():  # the other is a run itself
                     clear_parts(folder)
+            for left in weights_folder(path).glob("*"):  # of a killed process, maybe on another machine
+                shutil.rmtree(left, ignore_errors=True)
         except BaseException:
             self.close()
             raise

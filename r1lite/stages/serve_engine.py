@@ -17,7 +17,7 @@ from r1lite.rollout.vllm_plugin import backend
 from r1lite.rollout.vllm_sizes import need
 from r1lite.rollout.vllm_support import WORKER, adapter_settings, environment, no_adapters, no_transport, required
 from r1lite.rollout.vllm_token import GUARD
-from r1lite.training.machine import default_threads
+from r1lite.training.machine import default_threads, gpu_names
 from verifiers.server.loopback import is_loopback
 
 _CONTEXT = 2048
@@ -101,7 +101,10 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
         arguments.append("--enforce-eager")
     if cuda:
         if config.device.startswith("cuda:"):
-            variables["CUDA_VISIBLE_DEVICES"] = config.device.removeprefix("cuda:")
+            number = config.device.removeprefix("cuda:")
+            if not number.isdecimal():
+                raise UserError(f"--device {config.device}: unknown; use auto, cpu, cuda or cuda:N")
+            variables["CUDA_VISIBLE_DEVICES"] = gpu_names(1 + int(number), f"--device {config.device}")[-1]
         arguments += [
             *("--gpu-memory-utilization", str(config.memory)),
             *("--tensor-parallel-size", str(config.tensor_parallel)),

@@ -266,7 +266,8 @@ class _Life:
         if first < steps:
             display.start("training", steps, first)
         evaluated = from_main(self.world, lambda: {record["step"] for record in run_dir.evaluations()})
-        done, every = first, config.eval_every if self.training.is_measured else 0
+        done = kept = first  # finished steps; those of the newest checkpoint
+        every = config.eval_every if self.training.is_measured else 0
         saves: tuple[type[BaseException], ...] = (Interrupted, EngineError, UnscoredError)
         if self.world.size == 1:  # a closed pipe; with several ranks it ends only one rank, so the others can't save
             saves += BrokenPipeError, SystemExit
@@ -293,11 +294,12 @@ class _Life:
                     )
                 if done % config.save_every == 0 or done == steps:
                     self._save(done)
+                    kept = done
                     if done < steps and self.world.is_main:  # at the end all findings are printed again
                         _say(diagnose(run_dir.path), self.told, display.say)
                 self.stop.agree()
         except saves:
-            if done > first or self.saved is None:
+            if done > kept or self.saved is None:
                 self._save(done)
             raise
 

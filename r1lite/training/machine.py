@@ -141,13 +141,33 @@ def choose_device(asked: str) -> tuple[str, dict[str, str]]:
     return device, {"device": torch.cuda.get_device_name(device)} if device.startswith("cuda") else {}
 
 
+def gpu_names(count: int, asked: str) -> list[str]:
+    """Returns names for CUDA_VISIBLE_DEVICES: numbers from 0, or the first names that it lists already.
+
+    Args:
+        asked: the setting that needs this many GPUs, for the message.
+
+    Raises: UserError if it lists fewer.
+    """
+    listed = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if listed is None:
+        return [str(number) for number in range(count)]
+    names = [name.strip() for name in listed.split(",") if name.strip()]
+    if len(names) < count:
+        raise UserError(
+            f"{asked} needs {count} GPUs, and CUDA_VISIBLE_DEVICES={listed} lists {len(names)}: list more, or unset it"
+        )
+    return names[:count]
+
+
 def _engine(config: ProblemsConfig, values: dict[str, Any]) -> tuple[str, str]:
     """Returns (engine, reason)."""
     further = re.fullmatch(r"cuda:0*[1-9]\d*", values["device"]) is not None
     if config.engine == "vllm" and further:
+        name = gpu_names(1 + int(values["device"].removeprefix("cuda:")), f"--device {values['device']}")[-1]
         raise UserError(
             f"--engine vllm: vLLM in this process uses the first visible GPU, not {values['device']}. Make only that "
-            f"GPU visible: CUDA_VISIBLE_DEVICES={values['device'].removeprefix('cuda:')} r1lite ... --device cuda"
+            f"GPU visible: CUDA_VISIBLE_DEVICES={name} r1lite ... --device cuda"
         )
     if config.engine != "auto":
         return config.engine, ""

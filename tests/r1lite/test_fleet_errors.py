@@ -1,6 +1,8 @@
 """What ends a run with an error and what does not: refusals, deaths, caches that are not emptied."""
 
 import contextlib
+import errno
+import os
 import socket
 import threading
 import time
@@ -106,6 +108,50 @@ def test_an_old_server_that_does_not_say_when_it_began_is_refused(fakes, engine_
     engine.servers[0].client.get = lambda path, timeout_s: "other 1\n"
     with pytest.raises(EngineError, match="does not say when it was started"):
         engine.load_weights(weights(1), version=1)
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_no_further_open_file_is_no_fault_of_the_servers(number, fakes, engine_of, sums, monkeypatch):
+    engine = engine_of(fakes(), fakes())
+    engine.load_weights(weights(1), version=1)
+
+    def full(connection):
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("http.client.HTTPConnection.connect", full)
+        with pytest.raises(EngineError, match=r"open no further connection .*: raise its limit .*ulimit -n"):
+            engine.generate(PROMPTS, SEEDS, SAMPLING)
+    assert (engine.deaths, len(engine.urls)) == (0, 2)
+    check(engine, sums, 1)
+
+
+@pytest.mark.parametrize("which", ["r1lite-rollout", "alarm"])
+def test_no_further_thread_is_an_error_that_names_the_limit(which, fakes, engine_of, sums, monkeypatch):
+    engine = engine_of(fakes(), fakes())
+    engine.load_weights(weights(1), version=1)
+    start = threading.Thread.start
+
+    def limited(thread):
+        if isinstance(thread, threading.Timer) if which == "alarm" else thread.name.startswith(which):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("threading.Thread.start", limited)
+        with pytest.raises(EngineError, match=r"start no further thread \(can't start new thread\): .*ulimit -u"):
+            engine.generate(PROMPTS, SEEDS, SAMPLING)
+    assert (engine.deaths, len(engine.urls)) == (0, 2)
+    check(engine, sums, 1)
+
+
+@pytest.mark.parametrize(("soft", "hard", "wanted"), [(1024, 4096, [2176]), (1024, 1500, [1500]), (8192, 8192, [])])
+def test_the_limit_of_open_files_allows_all_connections(soft, hard, wanted, fakes, engine_of, monkeypatch):
+    given = []
+    monkeypatch.setattr("resource.getrlimit", lambda kind: (soft, hard))
+    monkeypatch.setattr("resource.setrlimit", lambda kind, limits: given.append(limits))
+    engine_of(fakes(), fakes())
+    assert given == [(limit, hard) for limit in wanted]
 
 
 def longer(choice):

@@ -13,7 +13,9 @@ import pandas
 import pytest
 
 from r1lite.cli import main
+from r1lite.run import checkpoint
 from r1lite.run.places import claim_path
+from r1lite.run.run_dir import RunDir
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 6
@@ -130,6 +132,24 @@ def test_a_run_that_is_stopped_while_it_shows_its_settings_says_how_to_continue(
     monkeypatch.setattr("r1lite.training.setup._show", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     assert main(arguments(tiny_path, sums_path, tmp_path / "run", "--quiet")) == 128 + signal.SIGTERM
     assert f"stopped; continue with --resume --out {tmp_path / 'run'}" in capsys.readouterr().err
+
+
+def test_a_run_that_is_stopped_at_a_checkpoint_does_not_write_it_again(tiny_path, sums_path, tmp_path, monkeypatch):
+    saved, save, append = [], checkpoint.save, RunDir.append_metrics
+
+    def append_and_stop(run, record):
+        append(run, record)
+        if record["step"] == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.syspath_prepend(ROOT / "tests")
+    monkeypatch.setattr(RunDir, "append_metrics", append_and_stop)
+    monkeypatch.setattr(
+        checkpoint, "save", lambda folder, step, **rest: (saved.append(step), save(folder, step, **rest))[1]
+    )
+    flags = ("--quiet", "--save-every", "1", "--eval-problems", "0", "--score-workers", "0")
+    assert main(arguments(tiny_path, sums_path, tmp_path / "run", *flags)) == 128 + signal.SIGTERM
+    assert saved == [1, 2]
 
 
 def test_resume_keeps_to_the_run(uninterrupted, capsys):

@@ -8,13 +8,14 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fleet_cases import PROMPTS, SAMPLING, SEEDS, check, once, weights
 from servers_for_tests import free_port
 
 from r1lite.rollout import EngineError
-from r1lite.rollout.heartbeat import Waits
+from r1lite.rollout.heartbeat import Heartbeat, Waits
 
 pytest_plugins = ["fleet_fixtures"]
 
@@ -49,6 +50,20 @@ def test_patience_grows_with_the_usual_wait_for_a_token():
     for _ in range(10):
         waits.add(20.0)
     assert waits.patience_s(30) == 100
+
+
+def test_a_process_that_cannot_ask_does_not_count_a_server_as_stalled():
+    asked, stalled = [], []
+
+    def tokens(timeout_s):
+        asked.append(timeout_s)
+        raise EngineError("this process can start no further thread")
+
+    server = SimpleNamespace(alive=True, load=1, tokens=tokens)
+    beat = Heartbeat(server, Waits(), 0.05, lambda *given: stalled.append(given))
+    until(lambda: len(asked) > 20)
+    beat.close()
+    assert stalled == []
 
 
 def test_a_stalled_engine_gives_its_groups_to_another_and_comes_back(fakes, watched, sums, said):

@@ -17,6 +17,7 @@ from r1lite.cli import main
 from r1lite.config import GRPOConfig, load
 from r1lite.config.launch import LaunchConfig
 from r1lite.errors import Interrupted, RunError, UserError
+from r1lite.launch import starting
 from r1lite.launch.commands import rank_environment, read_job
 from r1lite.launch.layout import ProcessSpec, lay_out
 from r1lite.launch.process import LocalProcess
@@ -50,10 +51,34 @@ def test_ranks_fill_nodes_before_engines_do():
     assert [spec.local_rank for spec in specs[:2]] == [0, 1]
     assert rank_environment(specs[1], 2, "host", 5, "secret") == {
         **{"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "host"},
-        **{"MASTER_PORT": "5", "R1LITE_ENGINE_TOKEN": "secret", "CUDA_VISIBLE_DEVICES": "0,1"},
+        **{"MASTER_PORT": "5", "R1LITE_ENGINE_TOKEN": "secret"},
     }
     on_cpus = lay_out(LaunchConfig(ranks=2, engines=1), 0)
     assert placed(on_cpus) == [("rank 0", 0, ()), ("rank 1", 0, ()), ("engine 0", 0, ())]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("listed", "ranks", "engine"),
+    [(None, "0,1", "3"), ("4,5,6,7", "4,5", "7"), ("GPU-a, GPU-b,2,GPU-d", "GPU-a,GPU-b", "GPU-d")],
+)
+def test_processes_get_gpus_of_those_that_are_visible_here(listed, ranks, engine, tmp_path, monkeypatch):
+    given = {}
+    monkeypatch.setattr(starting, "LocalProcess", lambda words, variables, log: given.update({log.stem: variables}))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if listed is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
+    specs = lay_out(LaunchConfig(ranks=2, engines=2, on="local"), 4)
+    job = SimpleNamespace(gpus=4, engine_words=lambda *_: [], rank_words=lambda *_, **__: [])
+    launcher = starting.LocalLauncher(job, specs, tmp_path)
+    for spec in launcher.engines:
+        launcher.start_engine(spec)
+    launcher.start_ranks([], again=False)
+    found = {name: variables["CUDA_VISIBLE_DEVICES"] for name, variables in given.items()}
+    assert (found["rank-0"], found["rank-1"], found["engine-1"]) == (ranks, ranks, engine)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6")
+    with pytest.raises(UserError, match="--gpus-per-node 4 needs 4 GPUs, and CUDA_VISIBLE_DEVICES=4,5,6 lists 3"):
+        starting.LocalLauncher(job, specs, tmp_path)
 
 
 @pytest.mark.quick

@@ -24,7 +24,7 @@ def checked(path):
 
 
 def test_the_script(tiny_path, tmp_path, capsys, monkeypatch):
-    run = tmp_path / "a run"
+    run = tmp_path / 'a "run" of 100% #1'
     options = [
         *NODES,
         "--gpus-per-node",
@@ -51,6 +51,7 @@ def test_the_script(tiny_path, tmp_path, capsys, monkeypatch):
         "#SBATCH --nodes=2",
         "#SBATCH --gpus-per-node=8",
         "#SBATCH --cpus-per-task=32",
+        rf'#SBATCH --output="{tmp_path}/a \"run\" of 100%% \#1/launch/job-%j.log"',
         "engine 0 1 0,1 & engines+=($!)",
         "engine 3 1 6,7 & engines+=($!)",
         '[ "${SLURM_RESTART_COUNT:-0}" -ge 2 ] && stopped=yes',
@@ -114,6 +115,39 @@ def test_an_engine_that_ends_ends_the_job_which_is_queued_again(tiny_path, tmp_p
         assert (run / "launch" / "rank-0.log").read_text().endswith("saved\n")
         calls = (folder / "calls").read_text().splitlines()
         assert [call for call in calls if "requeue" in call] == asked
+
+
+@pytest.mark.parametrize(("listed", "wanted"), [(None, "0,1"), ("4,GPU-b,6", "4,GPU-b"), ("4", None)])
+def test_ranks_get_gpus_of_those_that_slurm_gave(listed, wanted, tmp_path):
+    run, folder = tmp_path / "100%t run", tmp_path / "bin"
+    environment = {**os.environ, **slurm_for_tests.install(folder)}
+    environment.pop("CUDA_VISIBLE_DEVICES", None)
+    if listed:
+        environment["CUDA_VISIBLE_DEVICES"] = listed
+    options = ["--on", "slurm", "--gpus-per-node", "2", "--ranks", "2", "--cpus", "1"]
+    assert main(["launch", *options, "--", "sft", "--data", str(tmp_path), "--out", str(run)]) == 0
+    script = run / "launch" / "job.sbatch"
+    seen = tmp_path / "seen"
+    seen.write_text('echo "sees $CUDA_VISIBLE_DEVICES"')
+    script.write_text(checked(script).replace(f"{sys.executable} -m r1lite sft", f"bash {seen}"))
+    done = subprocess.run(["bash", str(script)], env=environment, timeout=120)
+    for rank in range(2):
+        said = (run / "launch" / f"rank-{rank}.log").read_text()
+        assert said == f"sees {wanted}\n" if wanted else said.endswith("Slurm gave only 4\n")
+    assert (done.returncode == 0) == (wanted is not None)
+
+
+def test_consecutive_jobs_have_ports_of_their_own(tiny_path, tmp_path):
+    options = ["--on", "slurm", "--gpus-per-node", "0", "--engines", "3", "--cpus", "1"]
+    stage = ["grpo", "--model", str(tiny_path), "--max-completion-tokens", "60", "--out", str(tmp_path / "run")]
+    assert main(["launch", *options, "--engine-command", "serve {port}", "--", *stage]) == 0
+    (line,) = [x for x in checked(tmp_path / "run" / "launch" / "job.sbatch").splitlines() if x.startswith("port=")]
+    asked = f"for SLURM_JOB_ID in {{3330..3340}}; do {line}\n echo $port; done"
+    first = [int(port) for port in subprocess.check_output(["bash", "-c", asked]).split()]
+    used = {port + number for port in first for number in range(3)}
+    assert len(used) == 3 * len(first)
+    assert min(used) >= 10000
+    assert max(used) < 20000
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.run import checkpoint
 from r1lite.run.display import Display
 from r1lite.run.ending import ending, resumption, resumption_of
-from r1lite.run.files import new_folder, replaced_file, write_json
+from r1lite.run.files import clear_parts, new_folder, replaced_file, write_json
 from r1lite.run.records import rollout_rows
 from r1lite.run.run_dir import RunDir
 from r1lite.types import Group, Rollout, TokenRecord
@@ -43,6 +44,34 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path):
     assert (tmp_path / "a" / "x").read_text() == "2"
 
 
+@pytest.mark.parametrize("at", range(5))
+def test_a_folder_that_is_replaced_is_there_whole_wherever_a_kill_comes(at, tmp_path, monkeypatch):
+    calls, whole = [], {"replace": os.replace, "rmtree": shutil.rmtree}
+
+    def counted(name):
+        def call(path, *rest, **options):
+            calls.append(name)
+            if len(calls) > at:
+                if name == "rmtree" and len(calls) == at + 1:
+                    (path / "x").unlink(missing_ok=True)  # killed in the middle
+                raise KeyboardInterrupt  # nor is anything done after it
+            whole[name](path, *rest, **options)
+
+        return call
+
+    with new_folder(tmp_path / "a") as aside:
+        (aside / "x").write_text("1")
+    with monkeypatch.context() as patched, contextlib.suppress(KeyboardInterrupt):
+        patched.setattr("os.replace", counted("replace"))
+        patched.setattr("shutil.rmtree", counted("rmtree"))
+        with new_folder(tmp_path / "a") as aside:
+            (aside / "x").write_text("2")
+    assert len(calls) > at
+    clear_parts(tmp_path)
+    assert os.listdir(tmp_path) == ["a"]
+    assert (tmp_path / "a" / "x").read_text() == ("1" if at < 3 else "2")
+
+
 def test_what_cannot_be_used_as_a_run_directory(tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").write_text("")
@@ -64,6 +93,18 @@ def test_one_process_at_a_time(tmp_path):
         RunDir(tmp_path / "run", resume=True)
     run.close()
     RunDir(tmp_path / "run", resume=True).close()
+
+
+def test_weights_for_engines_that_a_killed_process_left_are_removed(tmp_path):
+    left = tmp_path / "run" / "launch" / "weights" / "r1lite-weights-1-another_machine-abc"
+    left.mkdir(parents=True)
+    run = RunDir(tmp_path / "run")
+    assert list(left.parent.iterdir()) == []
+    left.mkdir()
+    with pytest.raises(UserError, match="in use"):
+        RunDir(tmp_path / "run")
+    assert left.exists()
+    run.close()
 
 
 def test_a_run_that_never_began_leaves_nothing(tmp_path):

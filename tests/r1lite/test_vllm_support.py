@@ -1,8 +1,9 @@
 """What surrounds vLLM: versions, sizes, requests, files of weights, and how a server is started."""
 
 import asyncio
+import errno
 import importlib
-import platform
+import os
 import tomllib
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 from conftest import make_tiny_model
 from packaging.specifiers import SpecifierSet
+from safetensors import SafetensorError
 
 from r1lite.cli import main
 from r1lite.config import GRPOConfig, load
@@ -140,33 +142,65 @@ def test_every_option_is_said():
     assert request_values(Sampling(0.7, 5, "<eos>"), [2], {"<eos>": 1})["stop_token_ids"] == [2, 1]
 
 
-def test_weights_of_killed_processes_are_swept(tmp_path):
-    left = tmp_path / f"r1lite-weights-999999999-{platform.node().replace('-', '_').replace('.', '_')}-abc"
-    left.mkdir()
-    others = [tmp_path / name for name in ("r1lite-weights-other", "r1lite-weights-999999999-another_machine-abc")]
-    for other in others:
-        other.mkdir()
-    files = WeightFiles(tmp_path, torch.float32)
-    assert not left.exists()
-    assert all(other.exists() for other in others)
-    tied = torch.ones(2, 2)
-    place = files.write([("a", tied), ("b", tied)], "1")
+def test_weights_of_killed_processes_are_swept(tmp_path, monkeypatch):
+    killed, living = WeightFiles(tmp_path, torch.float32), WeightFiles(tmp_path, torch.float32)
+    os.close(killed._lock)  # as a kill does; its number may be that of a living process
+    elsewhere = tmp_path / "r1lite-weights-999999999-another_machine-abc"
+    elsewhere.mkdir()
+    (elsewhere / ".lock").touch()
+    older = tmp_path / living.folder.name.replace(str(os.getpid()), "999999999")  # by a version without locks
+    older.mkdir()
+    WeightFiles(tmp_path, torch.float32).close()
+    assert set(tmp_path.iterdir()) == {living.folder, elsewhere, older}
+    monkeypatch.setattr("r1lite.rollout.weight_files._SHARED_MEMORY", tmp_path)  # of one machine, by any name
+    WeightFiles(tmp_path, torch.float32).close()
+    assert set(tmp_path.iterdir()) == {living.folder, older}
+    living.close()
+
+
+def test_weights_that_cannot_be_locked_are_left_alone(tmp_path, monkeypatch):
+    def without_locks(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", without_locks)
+    first, second = WeightFiles(tmp_path, torch.float32), WeightFiles(tmp_path, torch.float32)
+    assert set(tmp_path.iterdir()) == {first.folder, second.folder}
+    first.close()
+    second.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tied_weights_are_written_under_both_of_their_names(tmp_path):
     from safetensors.torch import load_file
 
-    assert set(load_file(place / "model.safetensors")) == {"a", "b"}  # the tied one under both of its names
-    files.keep_only(files.write([("a", tied)], "2"))
-    assert [path.name for path in files.folder.iterdir()] == ["2"]
+    files = WeightFiles(tmp_path, torch.float32)
+    tied = torch.ones(2, 2)
+    place = files.write([("a", tied), ("b", tied)], "1")
+    assert set(load_file(place / "model.safetensors")) == {"a", "b"}
+    newest = files.write([("a", tied)], "2")
+    files.keep_only(newest)
+    assert [path for path in files.folder.iterdir() if path.is_dir()] == [newest]
+    WeightFiles(tmp_path, torch.float32).close()
+    assert newest.exists()
     files.close()
 
 
-def test_a_full_disk_is_one_line(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
+    ],
+)
+def test_a_full_disk_is_one_line(error, tmp_path, monkeypatch):
     def full(*_, **__):
-        raise OSError(28, "No space left on device")
+        raise error
 
     monkeypatch.setattr("r1lite.rollout.weight_files.save_file", full)
     files = WeightFiles(tmp_path, torch.float32)
-    with pytest.raises(EngineError, match=r"No space left on device. Name another folder with --engine-weights-dir"):
+    with pytest.raises(EngineError, match=r"No space left on device.*\. Name another folder with --engine-weights-dir"):
         files.write({"a": torch.ones(3)}.items(), "1")
+    files.close()
 
 
 README = (Path(__file__).resolve().parents[2] / "r1lite" / "rollout" / "README.md").read_text(encoding="utf-8")
@@ -289,3 +323,20 @@ def test_every_call_needs_the_token(monkeypatch):
     for headers in ((), ((b"authorization", b"Bearer other"),), ((b"authorization", b"secret"),), (right, right)):
         assert answer("http", *headers) == (False, [401, "http.response.body"])
         assert answer("websocket", *headers) == (False, ["websocket.close"])
+
+
+def test_a_server_uses_a_gpu_of_those_that_are_visible_here(monkeypatch):
+    from r1lite.config.serve_engine import ServeEngineConfig
+    from r1lite.stages.serve_engine import command
+
+    monkeypatch.setattr(support, "installed", lambda: support.Installed("vllm", "0.32.0"))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    for listed, wanted in ((None, "1"), ("4,GPU-b", "GPU-b")):
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        if listed:
+            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
+        assert command(ServeEngineConfig(device="cuda:1"))[1]["CUDA_VISIBLE_DEVICES"] == wanted
+    with pytest.raises(UserError, match="--device cuda:2 needs 3 GPUs, and CUDA_VISIBLE_DEVICES=4,GPU-b lists 2"):
+        command(ServeEngineConfig(device="cuda:2"))
+    with pytest.raises(UserError, match="--device cuda:x: unknown"):
+        command(ServeEngineConfig(device="cuda:x"))
