@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 
 import pytest
 from conftest import make_tiny_model
@@ -9,11 +10,13 @@ from conftest import make_tiny_model
 from r1lite.cli import main
 from r1lite.config import EvalConfig, load
 from r1lite.errors import RunError, UserError
+from r1lite.evaluation.comparison import read_rows
 from r1lite.evaluation.measure import breakdown, measure, summarize
 from r1lite.rollout import CompletionEngine
 from r1lite.scoring.scorer import make_scorer
 from r1lite.stages.evaluate import run
 from r1lite.tasks import find
+from r1lite.training import machine
 from r1lite.training.resolve import resolve_config
 from r1lite.types import Prompt
 from verifiers import Completion, Problem
@@ -167,6 +170,40 @@ def test_another_model_is_measured_as_well(tiny_path, sums_path, tmp_path, capsy
     assert capsys.readouterr().out.count("Test problems, ") == 2
     evaluated("--resume", "--out", str(tmp_path / "run"))
     assert "Compared with" in capsys.readouterr().out
+
+
+def test_the_other_model_gets_the_same_problems(tiny_path, tmp_path, monkeypatch):
+    """The default source depends on the model, as some recipes set how much is evaluated."""
+    rows = [{"question": f"{i} dogs?", "answer": f"#### {i}"} for i in range(9)]
+    monkeypatch.setattr("r1lite.training.machine.hub_reachable", lambda: True)
+    monkeypatch.setattr("r1lite.tasks.sources.hub_rows", lambda *place, **options: rows)
+    monkeypatch.setitem(machine.RECIPES, "nano", "recipes/countdown-nano.yaml")  # has eval_problems and eval_samples
+    out = tmp_path / "run"
+    argv = ["--model", str(tiny_path), "--device", "cpu", "--template", "short", "--max-completion-tokens", "4"]
+    evaluated(*argv, "--eval-sample-problems", "2", "--out", str(out), "--against", "nano", "--no-report")
+    mine, theirs = ([row["problem"] for row in read_rows(path)["gsm8k"]] for path in (out, out / "against"))
+    assert len(mine) == 9
+    assert theirs == mine
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["comparison"]["gsm8k"]["sampled"]["problems"] == 2
+    assert json.loads((out / "against" / "summary.json").read_text())["tasks"]["gsm8k"]["k"] == 8
+
+
+def test_a_failure_of_the_other_model_keeps_the_results_of_this_one(tiny_path, sums_path, tmp_path, capsys):
+    other = tmp_path / "other"
+    shutil.copytree(tiny_path, other)
+    settings = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps({**settings, "max_position_embeddings": 9}))
+    out = tmp_path / "run"
+    argv = ["--model", str(tiny_path), "--source", str(sums_path), *SHORT[:-1], "--no-report", "--out", str(out)]
+    assert main(["eval", *argv, "--against", str(other)]) == 2
+    assert "the model's context is 9" in capsys.readouterr().err
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["tasks"]["gsm8k"]["problems"], summary["comparison"]) == (8, None)
+    assert not (out / "against").exists()
+    evaluated("--resume", "--out", str(out), "--no-report")
+    assert f"the comparison with {other} was not made" in " ".join(capsys.readouterr().out.split())
+    evaluated(*argv[:-1], str(tmp_path / "next"), "--against", str(out))
 
 
 @pytest.mark.parametrize(
