@@ -227,7 +227,12 @@ def _check_values(step: Step, where: str, wrong: list[str]) -> None:
     if "model" not in step.inputs and step.kind in ("grpo", "ppo", "sft") and step.settings.get("model") is None:
         wrong.append(f"{where}: {step.kind} needs a model, as an input or among its settings")
     try:
-        validated(KINDS[step.kind].config_class, {**step.settings, **places})
+        config = validated(KINDS[step.kind].config_class, {**step.settings, **places})
+        if isinstance(config, EvalConfig) and len(config.tasks) != 1:
+            wrong.append(
+                f"{where}: task {config.task}: a row of the table has one task; for several, add rows with the same "
+                "model and settings: {task: ...} of their own"
+            )
     except UserError as error:
         wrong += [f"{where}: {line.removeprefix('--')}" for line in str(error).splitlines()]
 

@@ -109,6 +109,7 @@ def with_stage(name, **changes):
         (recipe(common={"model": "nano"}), "'model' can't be the same for every stage"),
         (recipe(compare={"x": "nothing"}), "compare 'x': its model 'nothing' is not made by an earlier stage"),
         (recipe(compare={"x": {"modle": "zero"}}), "unknown key 'modle'"),
+        (recipe(evaluate={"task": "gsm8k,svamp"}), "compare 'Zero': task gsm8k,svamp: a row of the table has one task"),
         (
             recipe(observations={"o": {"row": "x", "than": "base", "measure": "luck", "wanted": "more"}}),
             "measure is one",
