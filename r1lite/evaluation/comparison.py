@@ -113,9 +113,9 @@ def compare(a: Sequence[dict[str, Any]], b: Sequence[dict[str, Any]]) -> dict[st
 def learnt(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]], most: int = 3) -> list[dict[str, Any]]:
     """Some problems with the greedy answers before and after: those that were learnt, or else answers that changed."""
     found = []
-    others = {row["problem_id"]: row for row in before}
+    others = {(row["problem_id"], row["problem"]): row for row in before}  # a user's ids may repeat
     for row in after:
-        then, now = (others.get(row["problem_id"]) or {}).get("greedy"), row["greedy"]
+        then, now = others.get((row["problem_id"], row["problem"]), {}).get("greedy"), row["greedy"]
         if then and now and then["text"] != now["text"]:
             won = bool(now["correct"]) - bool(then["correct"])
             pair = {"before": _said(then), "after": _said(now)}

@@ -10,7 +10,7 @@ from conftest import make_tiny_model
 from r1lite.cli import main
 from r1lite.config import EvalConfig, load
 from r1lite.errors import RunError, UserError
-from r1lite.evaluation.comparison import read_rows
+from r1lite.evaluation.comparison import learnt, read_rows
 from r1lite.evaluation.measure import breakdown, measure, summarize
 from r1lite.rollout import CompletionEngine
 from r1lite.scoring.scorer import make_scorer
@@ -247,6 +247,17 @@ def test_comparing_other_problems_is_refused(tiny_path, sums_path, tmp_path, cap
         assert main(["eval", *model, *argv, "--out", str(tmp_path / "b"), "--against", str(tmp_path / "a")]) == 2
         assert message in capsys.readouterr().err
         assert not (tmp_path / "b").exists()
+
+
+def test_what_was_learnt_of_problems_with_one_id():
+    before, after = (
+        [
+            {"problem_id": "x", "problem": n, "question": n, "gold": n, "greedy": {"text": f"{when} {n}", "correct": on}}
+            for n in "12"
+        ]
+        for when, on in (("before", False), ("after", True))
+    )
+    assert [pair["before"]["text"] for pair in learnt(before, after)] == ["before 1", "before 2"]
 
 
 def test_flags_given_twice_are_joined():
