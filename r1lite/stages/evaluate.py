@@ -30,7 +30,7 @@ from r1lite.evaluation.comparison import (
 )
 from r1lite.evaluation.measure import breakdown, measure, summarize
 from r1lite.report import report_at_end
-from r1lite.run.display import Display
+from r1lite.run.display import Display, percent
 from r1lite.run.files import read_json
 from r1lite.run.places import path_to_resume
 from r1lite.run.signals import StopSignal
@@ -314,7 +314,7 @@ def results(summary: dict[str, Any]) -> Table:
         (f"{_headed('maj', every, 'votes')}, {sampled}", "maj_at_k"),
     ):
         table.add_row(label, *(_rate(found, key) for found in every))
-    table.add_row("format", *(f"{found['format_rate']:.1%}" for found in every))
+    table.add_row("format", *(percent(found["format_rate"]) for found in every))
     table.add_row("tokens", *(f"{found['mean_tokens']:.1f}" for found in every))
     table.add_row("problems", *(f"{found['problems']:,}" for found in every))
     table.add_row("... sampled", *(f"{found['sampled_problems']:,}" for found in every))

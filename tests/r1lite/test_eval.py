@@ -11,10 +11,10 @@ from r1lite.cli import main
 from r1lite.config import EvalConfig, load
 from r1lite.errors import RunError, UserError
 from r1lite.evaluation.comparison import learnt, read_rows
-from r1lite.evaluation.measure import breakdown, measure, summarize
+from r1lite.evaluation.measure import Answer, Solved, breakdown, measure, summarize
 from r1lite.rollout import CompletionEngine
 from r1lite.scoring.scorer import make_scorer
-from r1lite.stages.evaluate import run
+from r1lite.stages.evaluate import results, run
 from r1lite.tasks import find
 from r1lite.training import machine
 from r1lite.training.resolve import resolve_config
@@ -101,6 +101,19 @@ def test_what_can_t_be_judged_is_no_wrong_answer():
     problem = Problem("a", "", id="a")
     with pytest.raises(RunError, match="are unscored"):
         measure(Scripted([["1", "1"]]), [Prompt(problem, "a", (0,))], scorer, config)
+
+
+def test_unscored_completions_enter_no_rate():
+    scorer = make_scorer(find("gsm8k"), EvalConfig())
+    good, unscored = Answer("4", 2, True, True, "4", "equal"), Answer("4", 9, None, None, None, "failed")
+    solved = [Solved(PROBLEMS[2], answer, (answer, unscored)) for answer in (good, unscored)]
+    solved[1] = Solved(PROBLEMS[1], unscored, (good, unscored))
+    found = summarize(solved, scorer, k=1)
+    assert (found["format_rate"], found["sampled_format_rate"], found["mean_tokens"]) == (1.0, 1.0, 2.0)
+    without = summarize([Solved(PROBLEMS[2], Answer("4", 2, True, None, "4", "equal"), (good,))], scorer, k=1)
+    assert without["format_rate"] is None
+    shown = {"tasks": {"gsm8k": without}, "model": "nano", "temperature": 1.0}
+    assert list(results(shown).columns[1].cells)[4] == "-"
 
 
 def test_a_formula_says_what_is_right():
@@ -252,7 +265,10 @@ def test_comparing_other_problems_is_refused(tiny_path, sums_path, tmp_path, cap
 def test_what_was_learnt_of_problems_with_one_id():
     before, after = (
         [
-            {"problem_id": "x", "problem": n, "question": n, "gold": n, "greedy": {"text": f"{when} {n}", "correct": on}}
+            {
+                **dict.fromkeys(("problem", "question", "gold"), n),
+                **{"problem_id": "x", "greedy": {"text": f"{when} {n}", "correct": on}},
+            }
             for n in "12"
         ]
         for when, on in (("before", False), ("after", True))

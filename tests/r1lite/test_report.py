@@ -137,7 +137,7 @@ def test_rows_that_are_not_as_they_should_be(tmp_path):
 def test_problems_of_several_tasks_with_the_same_ids(tmp_path):
     def row(task, text, right):
         answer = {"text": text, "correct": right, "well_formed": True, "tokens": 1}
-        return {"task": task, "problem_id": "test-0", "problem": task, "question": task, "greedy": answer, "samples": []}
+        return {**dict.fromkeys(("task", "problem", "question"), task), "problem_id": "test-0", "greedy": answer}
 
     for name in ("this", "other"):
         rows = [row("gsm8k", f"{name} 1", right=True), row("svamp", f"{name} 2", right=False)]
