@@ -120,3 +120,12 @@ def test_test_problems_that_are_trained_on_are_warned_of(tiny_path, tmp_path, ca
     shown = " ".join(capsys.readouterr().out.split())
     assert "2 of 6 test problems are also trained on, so the test's accuracy is too high" in shown
     assert f"the first is {tmp_path}/test.jsonl:1" in shown.replace(" ", "").replace("thefirstis", "the first is ")
+
+
+@pytest.mark.quick
+def test_bad_golds_with_one_id_are_counted_one_by_one(tmp_path, capsys):
+    for split, some in (("train", GOOD[:1]), ("test", [{**row, "id": "x"} for row in GOOD[1:9]])):
+        bad = [{"id": "x", "question": f"{split} {n}?", "answer": "see figure"} for n in range(3)]
+        (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (*some, *bad)))
+    assert main(["tasks", "check", "gsm8k", "--source", str(tmp_path)]) == 1
+    assert "9 of 15 golds pass" in capsys.readouterr().out
