@@ -192,12 +192,7 @@ class Generated:
 
     def check(self, source: Source) -> None:
         """Rejects every source except the generator. Raises UserError."""
-        if source.name not in ("generated", "hub", "bundled") or source.test is not None:
-            raise UserError(f"--task {self.name} generates its problems: omit --source and --test-source")
-        if source.test_split != "test":
-            raise UserError(
-                f"--test-split {source.test_split} is for --source bundled, not for a task that generates problems"
-            )
+        check_generated(self.name, source)
 
     def __call__(self, source: Source) -> Problems:
         self.check(source)
@@ -231,6 +226,16 @@ class Generated:
                 found[problem.prompt] = problem
             number += 1
         return list(found.values())
+
+
+def check_generated(name: str, source: Source) -> None:
+    """Rejects every source except the generator of the task `name`. Raises UserError."""
+    if source.name not in ("generated", "hub", "bundled") or source.test is not None:
+        raise UserError(f"--task {name} generates its problems: omit --source and --test-source")
+    if source.test_split != "test":
+        raise UserError(
+            f"--test-split {source.test_split} is for --source bundled, not for a task that generates problems"
+        )
 
 
 def held_out(text: str) -> bool:
