@@ -31,7 +31,7 @@ class PipelineConfig(Section):
     models: dict[str, str] = Field(default_factory=dict)
     """Recipes only: existing models by name: nano, a Hub id or a path."""
     stages: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Recipes only: the stages by name, in order. Each has `stage` (grpo, ppo, sft, distill, reject, cold-start,
+    """Recipes only: the stages by name, in order. Each has `stage` (grpo, ppo, sft, dpo, distill, reject, cold-start,
     pretrain), `inputs` (its model, teacher, tokenizer, data or rollouts, each the name of an earlier stage or of a
     model) and `settings`."""
     evaluate: dict[str, Any] = Field(default_factory=dict)

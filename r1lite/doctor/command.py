@@ -45,5 +45,5 @@ def main(argv: Sequence[str]) -> int:
         rest = f" of {planned}" if isinstance(planned, int) and done < planned else ""
         stopped = rest and not is_locked(options.run_dir)
         go_on = f"; the run has stopped: {resumption(options.run_dir)} continues it" if stopped else ""
-        print(f"no problems found in {done}{rest} steps{so_far}{go_on}")
+        print(f"no problems found{f' in {done}{rest} steps' * bool(done)}{so_far}{go_on}")
     return int(bool(findings))

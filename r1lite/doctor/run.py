@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from r1lite.doctor.record import Finding, Record, Window, read
+from r1lite.run.environment import read_environment
 
 __all__ = ["Record", "diagnose", "read"]
 
 _SURE = 3.0  # standard errors
 _AFTER = 3  # number of steps in which the effect of an update shows
 _SLOW_S = 1.0  # seconds of scoring in a step
+_WITHOUT_STEPS = ("cold-start", "eval", "reject")  # stages without metrics
 _FLAT_STEPS = 40  # a shorter run may not have had time to improve
 
 
@@ -52,7 +54,7 @@ def _files(run: Record) -> Iterable[Finding]:
             "Open a batch (torch.load(path, weights_only=True)): `parameters` names the weights with such a gradient, "
             "`batches` has the data. Lower --lr, or use --dtype float32; look for log-probabilities near -inf.",
         )
-    if not run.metrics and not kept:
+    if not run.metrics and not kept and read_environment(run.path)["stage"] not in _WITHOUT_STEPS:
         yield Finding(
             "no_steps",
             "The run finished no step.",

@@ -17,6 +17,7 @@ from verifiers import Problem
 
 FILE = "problems.jsonl"  # a row per problem, with every completion and its verdict
 Rows = dict[str, list[dict[str, Any]]]  # by task
+Keys = dict[str, list[tuple[str, str]]]  # by task: (id, identity) of each problem
 
 
 def rows_of(task: str, solved: Sequence[Solved]) -> list[dict[str, Any]]:
@@ -70,23 +71,28 @@ def read_rows(path: Path) -> Rows:
     return rows
 
 
-def check_same(task: str, asked: Sequence[tuple[str, str]], other: Rows, path: object) -> None:
-    """Raises UserError unless the other evaluation has these problems, (id, identity) in this order."""
-    if task not in other:
-        raise UserError(f"--against {path}: has no {task}, only {', '.join(other)}; evaluate {task} there too")
-    found = [(row["problem_id"], row["problem"]) for row in other[task]]
-    if list(asked) == found:
-        return
-    if len(asked) != len(found):
-        raise UserError(
-            f"--against {path}: has {len(found)} problems of {task}, this one {len(asked)}; evaluate the same "
-            "problems, with the same --source, --eval-problems and --eval-sample-problems"
-        )
-    name = next(mine[0] for mine, its in zip(asked, found, strict=True) if mine != its)
-    raise UserError(
-        f"--against {path}: has other problems of {task} (the first one: '{name}'); evaluate the same problems, with "
-        "the same --source, --test-source and --test-split"
-    )
+def keys_of(rows: Rows) -> Keys:
+    """What identifies the problems of an evaluation."""
+    return {task: [(row["problem_id"], row["problem"]) for row in part] for task, part in rows.items()}
+
+
+def check_same(asked: Keys, other: Keys, against: object) -> None:
+    """Raises UserError unless the other evaluation, of `against`, has the asked problems, in the same order."""
+    for task, problems in asked.items():
+        if task not in other:
+            raise UserError(f"--against {against}: has no {task}, only {', '.join(other)}; evaluate {task} there too")
+        found = other[task]
+        if len(problems) != len(found):
+            raise UserError(
+                f"--against {against}: has {len(found)} problems of {task}, this one {len(problems)}; evaluate the "
+                "same problems, with the same --source, --eval-problems and --eval-sample-problems"
+            )
+        if problems != found:
+            name = next(mine[0] for mine, its in zip(problems, found, strict=True) if mine != its)
+            raise UserError(
+                f"--against {against}: has other problems of {task} (the first one: '{name}'); evaluate the same "
+                "problems, with the same --source, --test-source and --test-split"
+            )
 
 
 def compare(a: Sequence[dict[str, Any]], b: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -107,9 +113,9 @@ def compare(a: Sequence[dict[str, Any]], b: Sequence[dict[str, Any]]) -> dict[st
 def learnt(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]], most: int = 3) -> list[dict[str, Any]]:
     """Some problems with the greedy answers before and after: those that were learnt, or else answers that changed."""
     found = []
-    others = {row["problem_id"]: row for row in before}
+    others = {(row["problem_id"], row["problem"]): row for row in before}  # a user's ids may repeat
     for row in after:
-        then, now = (others.get(row["problem_id"]) or {}).get("greedy"), row["greedy"]
+        then, now = others.get((row["problem_id"], row["problem"]), {}).get("greedy"), row["greedy"]
         if then and now and then["text"] != now["text"]:
             won = bool(now["correct"]) - bool(then["correct"])
             pair = {"before": _said(then), "after": _said(now)}

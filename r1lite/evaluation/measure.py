@@ -182,9 +182,9 @@ def summarize(solved: Sequence[Solved], scorer: Scorer, *, k: int, votes: int | 
         "k": k,
         "votes": votes,
         "pass_curve": {str(j): _mean(values) for j, values in passes.items()},
-        "format_rate": _mean([answer.well_formed is True for answer in greedy]),
-        "sampled_format_rate": _mean([answer.well_formed is True for one in sampled for answer in one.samples]),
-        "mean_tokens": _mean([answer.tokens for answer in greedy]),
+        "format_rate": _format_rate(greedy),
+        "sampled_format_rate": _format_rate([answer for one in sampled for answer in one.samples]),
+        "mean_tokens": _mean([answer.tokens for answer in judged]),
         "problems": len(judged),
         "sampled_problems": len(sampled),
         "unscored": sum(answer.correct is None for answer in given),
@@ -233,6 +233,10 @@ def _rate(name: str, values: Sequence[float]) -> dict[str, Any]:
         return {name: None, f"{name}_interval": None}
     rate = mean_rate(values)
     return {name: rate.mean, f"{name}_interval": [rate.low, rate.high]}
+
+
+def _format_rate(answers: Sequence[Answer]) -> float | None:
+    return _mean([answer.well_formed for answer in answers if answer.well_formed is not None])
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -20,6 +20,7 @@ from r1lite.config import (
     validated,
 )
 from r1lite.config.pipeline import PipelineConfig
+from r1lite.config.supervised import DPOConfig
 from r1lite.errors import UserError, quoted
 from r1lite.nano.config import PretrainConfig
 from verifiers.core import did_you_mean
@@ -38,6 +39,7 @@ class Kind:
 KINDS = {
     "cold-start": Kind(ColdStartConfig, ("data",)),
     "distill": Kind(DistillConfig, ("model",)),
+    "dpo": Kind(DPOConfig, ("model",)),
     "eval": Kind(EvalConfig, (), begun="{name}/summary.json"),
     "grpo": Kind(GRPOConfig, ("model", "rollouts")),
     "ppo": Kind(PPOConfig, ("model", "rollouts")),
@@ -188,7 +190,7 @@ def _check_step(step: Step, config: PipelineConfig, earlier: Mapping[str, Step],
         near = difflib.get_close_matches(key, fields, 1)
         wrong.append(f"{where}: {step.kind} has no setting '{key}'" + (f"; did you mean '{near[0]}'?" if near else ""))
     if set(step.settings) <= set(fields):
-        _check_values(step, where, wrong)
+        _check_values(step, earlier, where, wrong)
 
 
 def _check_tokenizers(step: Step, earlier: Mapping[str, Step], where: str, wrong: list[str]) -> None:
@@ -219,15 +221,22 @@ def _tokenizer_of(source: str, earlier: Mapping[str, Step]) -> str | None:
     return source or None
 
 
-def _check_values(step: Step, where: str, wrong: list[str]) -> None:
+def _check_values(step: Step, earlier: Mapping[str, Step], where: str, wrong: list[str]) -> None:
     places = {name: "made-by-an-earlier-stage" for name in step.inputs if name in INPUTS}
-    needed = {"sft": "data"}.get(step.kind)
-    if needed and needed not in step.inputs and step.settings.get(needed) is None:
-        wrong.append(f"{where}: {step.kind} needs {needed}, as an input or among its settings")
-    if "model" not in step.inputs and step.kind in ("grpo", "ppo", "sft") and step.settings.get("model") is None:
+    if "data" not in step.inputs and step.kind in ("dpo", "sft") and step.settings.get("data") is None:
+        wrong.append(f"{where}: {step.kind} needs data, as an input or among its settings")
+    if "model" not in step.inputs and step.kind in ("dpo", "grpo", "ppo", "sft") and step.settings.get("model") is None:
         wrong.append(f"{where}: {step.kind} needs a model, as an input or among its settings")
+    made = earlier.get(step.inputs.get("data", ""))
+    if step.kind == "dpo" and made is not None and not made.settings.get("pairs"):
+        wrong.append(f"{where}: its data '{made.name}' holds no pairs: give that stage pairs: 1 among its settings")
     try:
-        validated(KINDS[step.kind].config_class, {**step.settings, **places})
+        config = validated(KINDS[step.kind].config_class, {**step.settings, **places})
+        if isinstance(config, EvalConfig) and len(config.tasks) != 1:
+            wrong.append(
+                f"{where}: task {config.task}: a row of the table has one task; for several, add rows with the same "
+                "model and settings: {task: ...} of their own"
+            )
     except UserError as error:
         wrong += [f"{where}: {line.removeprefix('--')}" for line in str(error).splitlines()]
 

@@ -92,7 +92,8 @@ def _values(run: Path) -> Values:
             samples = [sample for sample in row["samples"] if sample["correct"] is not None]
             if samples:
                 values["accuracy"][at] = fmean(float(sample["correct"]) for sample in samples)
-                values["format"][at] = fmean(float(sample["well_formed"] is True) for sample in samples)
+                if formed := [sample["well_formed"] for sample in samples if sample["well_formed"] is not None]:
+                    values["format"][at] = fmean(formed)
                 verdicts = [language(problem, Completion(sample["text"])) for sample in samples]
                 wordy += any(verdict.score is not None and verdict.reason != "short" for verdict in verdicts)
                 if judged := [verdict.score for verdict in verdicts if verdict.score is not None]:

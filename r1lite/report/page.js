@@ -109,7 +109,7 @@ function summaryOf(run, number) {
       el("span", {class: "state " + run.status}, run.status === "running" ? `running, step ${last ?? 0}` : run.status),
       el("span", {class: "soft"}, `r1lite ${plain(run.stage)}`)),
     run.command ? el("p", {class: "mono soft", style: {margin: ".1rem 0 .9rem", "overflow-wrap": "anywhere"}}, plain(run.command)) : el("p"),
-    run.extra.kind === "set" ? null : run.extra.kind === "eval" ? tried(() => measures(run)) : el("div", {class: "grid two"}, tried(() => measures(run)), tried(() => findings(run))),
+    run.extra.kind === "set" ? null : run.extra.kind === "eval" ? measured(run) : el("div", {class: "grid two"}, tried(() => measures(run)), tried(() => findings(run))),
     tried(() => examples(run)), tried(() => extras(run, number)),
     el("details", {style: {"margin-top": "1rem"}}, el("summary", {}, "Settings and facts"),
       el("div", {class: "grid two"}, facts(run.facts), facts(Object.entries(run.config)))),
@@ -126,12 +126,15 @@ const facts = (pairs) => el("dl", {class: "facts small"}, pairs.map(([key, value
 
 const MEASURES = [["pass_at_1", "right, greedy"], ["sampled_accuracy", "right, T=1"], ["pass_at_k", "pass@k, T=1"], ["maj_at_k", "maj@k, T=1"],
   ["sampled_format_rate", "format, T=1"], ["format_rate", "format, greedy"], ["accuracy", "pairs in the right order"]];
-function measures(run) {
-  const card = el("div", {class: "card"}, el("h3", {}, run.evaluations.some((one) => one.pairs) ? "Held-out pairs" : "Test problems"));
+function measured(run) {
+  const tasks = Object.keys(run.extra.tasks || {});
+  return tasks.length > 1 ? tasks.map((task) => tried(() => measures(run, task, `Test problems: ${plain(task)}`))) : tried(() => measures(run, tasks[0]));
+}
+function measures(run, task, title) {
+  const card = el("div", {class: "card"}, el("h3", {}, title || (run.evaluations.some((one) => one.pairs) ? "Held-out pairs" : "Test problems")));
   let before = run.evaluations[0], after = run.evaluations.length > 1 ? run.evaluations.at(-1) : null;
   let names = ["before", "after"];
   if (run.extra.kind === "eval") {
-    const task = Object.keys(run.extra.tasks || {})[0];
     before = null; after = task ? run.extra.tasks[task] : null; names = ["", "measured"];
   } else if (!after && before && run.status === "running") { after = before; before = null; names = ["", "so far"]; }
   if (!after && before) { after = before; before = null; names = ["", "before"]; }

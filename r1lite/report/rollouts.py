@@ -86,18 +86,27 @@ def evaluation_chunk(
     path: Path, step: int, label: str, budget: int, against: Path | None = None
 ) -> tuple[Chunk | None, list[list[Any]]]:
     """Returns the chunk of an evaluation, and for each problem [id, greedy, mean of the samples, and the same two of
-    `against`]."""
-    others = {str(row.get("problem_id")): row for row in _read(against)} if against is not None else {}
-    groups, table = [], []
-    for row in _read(path):
+    `against`]. Of several tasks, whose ids may be the same, each id begins with its task."""
+    others = {_problem(row): row for row in _read(against)} if against is not None else {}
+    read, groups, table = list(_read(path)), [], []
+    several = len({str(row.get("task")) for row in read}) > 1
+    for row in read:
+        other = others.get(_problem(row))
         name = str(row.get("problem_id"))
-        other = others.get(name)
+        if several:
+            name = f"{row.get('task')} {name}"
+            row["problem_id"] = name
         found = [_answer(row, one, where) for one, where in _answers(row, "this" if other else "")]
         if other:
-            found += [_answer(other, one, where) for one, where in _answers(other, "against")]
+            found += [_answer(row, one, where) for one, where in _answers(other, "against")]
         groups.append(found)
         table.append([name, *_rates(row), *(_rates(other) if other else (None, None))])
     return _Packer(label, step, None, frozenset()).within([group for group in groups if group], budget), table
+
+
+def _problem(row: Row) -> tuple[str, ...]:
+    """What identifies a problem among those of an evaluation."""
+    return tuple(str(row.get(key)) for key in ("task", "problem_id", "problem"))
 
 
 def set_chunk(path: Path, label: str, vocabulary: Vocabulary | None, budget: int, most: int = 400) -> Chunk | None:
@@ -228,7 +237,7 @@ def _group(group: Sequence[Row], vocabulary: Vocabulary | None) -> dict[str, Any
 
 
 def _row(row: Row, vocabulary: Vocabulary | None) -> dict[str, Any]:
-    text = _text(row.get("completion"))
+    text = _completion(row)
     cut = len(text) - _TEXT
     text = text[:_TEXT]
     at = _utf16(text)
@@ -264,6 +273,14 @@ def _row(row: Row, vocabulary: Vocabulary | None) -> dict[str, Any]:
             if isinstance(values, list) and len(values) == len(ids):
                 found[key] = [_hundredth(value) for value in values]
     return {key: value for key, value in found.items() if value not in (None, "", [])} | {"text": text}
+
+
+def _completion(row: Row) -> str:
+    """Returns the text of a rollout, or of a set's row in any format."""
+    if "completion" not in row:
+        with contextlib.suppress(rows.RowError):
+            return rows.completion_of(row)
+    return _text(row.get("completion"))
 
 
 # Of a token, in hundredths: its log-probability as sampled, as the trainer sees it, and its advantage.

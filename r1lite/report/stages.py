@@ -124,7 +124,7 @@ def _set(run: Run, budget: int) -> RunParts:
     found = RunParts(
         extra={"kind": "set", **{key: manifest.get(key) for key in ("data", "steps", "pass_rates", "origin")}}
     )
-    for path, label in ((kept, "kept"), (run.path / f"rejected{kept.suffix}", "rejected")):
+    for path, label in ((kept, "kept"), (run.path / "rejected.jsonl", "rejected")):
         if path.exists():
             chunk = rollouts.set_chunk(path, label, vocabulary, budget // 2)
             found.chunks += [chunk] if chunk else []

@@ -163,9 +163,9 @@ class Display:
         if after["maj_at_k"] is not None:
             table.add_row(f"maj@{after['votes']} (T=1)", *(_rate(e, "maj_at_k") for e in shown))
         table.add_row("accuracy (T=1)", *(_rate(e, "sampled_accuracy") for e in shown))
-        table.add_row("format (greedy)", *(f"{e['format_rate']:.1%}" for e in shown))
-        if all(e.get("sampled_format_rate") is not None for e in shown):
-            table.add_row("format (T=1)", *(f"{e['sampled_format_rate']:.1%}" for e in shown))
+        for label, key in (("format (greedy)", "format_rate"), ("format (T=1)", "sampled_format_rate")):
+            if all(e.get(key) is not None for e in shown):
+                table.add_row(label, *(percent(e[key]) for e in shown))
         table.add_row("tokens per completion", *(f"{e['mean_tokens']:.1f}" for e in shown))
         self.console.print(table)
 
@@ -277,6 +277,11 @@ def _labelled(label: str, text: str) -> Text:
 def _rate(evaluation: dict[str, Any], key: str) -> str:
     low, high = evaluation[f"{key}_interval"]
     return f"{evaluation[key]:.1%} ({100 * low:.1f}-{100 * high:.1f})"
+
+
+def percent(rate: float | None) -> str:
+    """Formats a rate, which is None if nothing was judged."""
+    return "-" if rate is None else f"{rate:.1%}"
 
 
 def duration(seconds: float) -> str:

@@ -29,8 +29,11 @@ def run(config: ColdStartConfig) -> dict[str, Any]:
     if asked.rewrite == "rules":
         rewriting = Rewriting(RULES, _by_rules, by_model=False)
     elif asked.rewrite == "model":
-        name = f"model {asked.rewrite_model or asked.model or 'nano'}"
-        rewriting = Rewriting(name, functools.partial(_by_model, asked), by_model=True)
+        from r1lite.training.machine import choose
+
+        model = asked.rewrite_model or asked.model or choose(asked).values["model"]
+        rewrite = functools.partial(_by_model, asked.model_copy(update={"rewrite_model": model}))
+        rewriting = Rewriting(f"model {model}", rewrite, by_model=True)
     if asked.rollouts is not None:
         return run_on_rollouts(config, rewriting)
     from r1lite.curation.generate import run_on_samples
@@ -65,7 +68,7 @@ def _by_model(config: ColdStartConfig) -> Iterator[Rewrite]:
     from r1lite.training.resolve import resolve_config
     from r1lite.training.setup import open_engine
 
-    wanted: dict[str, Any] = {"model": config.rewrite_model or config.model, "rollouts": None, "resume": False}
+    wanted: dict[str, Any] = {"model": config.rewrite_model, "rollouts": None, "resume": False}
     if config.on != "local":  # this code runs on a node of the cluster
         wanted |= {"on": "local", "threads": config.engines.cpus}
     config, _ = resolve_config(type(config).model_validate({**config.model_dump(exclude_unset=True), **wanted}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,20 +15,22 @@ from r1lite.config import EvalConfig, WatchdogConfig, dump
 from r1lite.distributed.joining import joined
 from r1lite.distributed.together import from_main
 from r1lite.distributed.world import World
-from r1lite.errors import Interrupted, UserError
+from r1lite.errors import UserError
 from r1lite.evaluation.comparison import (
+    Keys,
     Rows,
     check_same,
     compare,
     identity,
     is_eval_dir,
+    keys_of,
     read_rows,
     rows_of,
     write_rows,
 )
 from r1lite.evaluation.measure import breakdown, measure, summarize
 from r1lite.report import report_at_end
-from r1lite.run.display import Display
+from r1lite.run.display import Display, percent
 from r1lite.run.files import read_json
 from r1lite.run.places import path_to_resume
 from r1lite.run.signals import StopSignal
@@ -41,6 +44,8 @@ from r1lite.training.several import refuse
 from r1lite.types import Prompt
 
 _FEWEST = 10  # fewest problems for which an interval of a difference is shown
+# Settings by which a model that is measured for a comparison gets the same problems and the same number of completions.
+_SAME = ("source", "test_source", "test_split", "eval_problems", "eval_samples", "eval_sample_problems")
 _MOST_PARTS = 15  # values of difficulty or source shown; summary.json has all
 INTERVALS = (
     "95 %: rates by Wilson's formula, with the effective number of trials of the problems' means; differences by "
@@ -51,8 +56,8 @@ INTERVALS = (
 def run(config: EvalConfig) -> dict[str, Any]:
     """Evaluates a model; writes the results to summary.json and every completion to problems.jsonl.
 
-    All checks run before anything is sampled. A model to compare with is evaluated in the same way, into the folder
-    `against` of the run directory.
+    All checks run before anything is sampled. A model to compare with is evaluated afterwards on the same problems,
+    into the folder `against` of the run directory.
 
     With several ranks, each samples its share of the problems, and the main rank writes the results.
 
@@ -68,11 +73,19 @@ def run(config: EvalConfig) -> dict[str, Any]:
         return _run(config, ranks.world)
 
 
-def _run(config: EvalConfig, world: World) -> dict[str, Any]:
+def _run(
+    config: EvalConfig, world: World, tasks: Sequence[EvalConfig] = (), same: Keys | None = None
+) -> dict[str, Any]:
+    """See `run`.
+
+    Args:
+        tasks: the configuration of each task; by default made from `config`.
+        same: the problems of the evaluation that this one is made for; others are refused.
+    """
     if config.resume:
         return from_main(world, lambda: _finished(config))
     other = _other(config)
-    asked = from_main(world, lambda: [resolve_config(one) for one in _each_task(config)])
+    asked = from_main(world, lambda: [resolve_config(one) for one in tasks or _each_task(config)])
     for settled, _ in asked:
         refuse(settled, world.size)
     setup = open_run(*asked[0], world=world)
@@ -80,15 +93,16 @@ def _run(config: EvalConfig, world: World) -> dict[str, Any]:
         jobs = _jobs([one for one, _ in asked], setup)
         settled = jobs[0].config.model_copy(update={"task": ",".join(config.tasks), "source": config.source})
         setup.run_dir.rewrite_config(dump(settled if len(jobs) > 1 else jobs[0].config))
+        keys = {job.task: [(p.problem.id, identity(p.problem)) for p in job.prompts] for job in jobs}
         if isinstance(other, dict):
-            for job in jobs:
-                check_same(job.task, [(p.problem.id, identity(p.problem)) for p in job.prompts], other, config.against)
+            check_same(keys, keys_of(other), config.against)
+        if same is not None:
+            check_same(same, keys, config.model)
         with StopSignal() as stop:
             stop.world = world
             setup.engine.interruptible(stop.interruptible)
             measured, rows = _measured(jobs, setup, stop)
         setup.engine.close()  # another model may need the memory
-        against = _against(config, setup, other)
         summary = {
             "tasks": measured,
             "model": jobs[0].config.model,
@@ -97,21 +111,22 @@ def _run(config: EvalConfig, world: World) -> dict[str, Any]:
             "seed": config.seed,
             "intervals": INTERVALS,
             "against": config.against,
-            "comparison": {task: compare(against[task], rows[task]) for task in rows} if against else None,
+            "comparison": None,
         }
         if world.is_main:
             write_rows(setup.run_dir.path, rows)
         setup.run_dir.write_result("summary", summary)
+        if other is not None:
+            against = other if isinstance(other, dict) else _against(other, config, jobs, keys, setup)
+            summary["comparison"] = {task: compare(against[task], rows[task]) for task in rows}
+            setup.run_dir.write_result("summary", summary)
         _show(summary, setup)
         if config.report and world.is_main:
             report_at_end(setup.run_dir.path, setup.display.say)
         return summary
-    except Interrupted:
-        setup.run_dir.discard()  # an evaluation can't be resumed, so --out must be free for the next try
-        raise
     except BaseException:
         if not (setup.run_dir.path / "summary.json").exists():
-            setup.run_dir.discard()
+            setup.run_dir.discard()  # an evaluation can't be resumed, so --out must be free for the next try
         raise
     finally:
         setup.display.finish()
@@ -136,6 +151,8 @@ def _finished(config: EvalConfig) -> dict[str, Any]:
         report_at_end(path, display.say, if_missing=True)
     display.console.print(results(summary))
     _show_comparison(summary, display)
+    if summary["against"] and not summary["comparison"]:
+        display.say(_not_compared(summary["against"], path))
     return summary
 
 
@@ -242,12 +259,27 @@ def _other(config: EvalConfig) -> Rows | str | None:
     return located(config.against)
 
 
-def _against(config: EvalConfig, setup: Setup, other: Rows | str | None) -> Rows | None:
-    if not isinstance(other, str):
-        return other
+def _against(other: str, config: EvalConfig, jobs: Sequence[_Job], keys: Keys, setup: Setup) -> Rows:
+    """Evaluates the model to compare with on the problems of `jobs`, and returns its rows."""
     place = setup.run_dir.path / "against"
-    _run(config.model_copy(update={"model": other, "against": None, "out": str(place), "report": False}), setup.world)
+    config = config.model_copy(update={"model": other, "against": None, "out": str(place), "report": False})
+    tasks = [
+        config.model_copy(update={"task": job.task, **{name: getattr(job.config, name) for name in _SAME}})
+        for job in jobs
+    ]
+    try:
+        _run(config, setup.world, tasks, keys)
+    except BaseException:
+        setup.display.say(_not_compared(other, setup.run_dir.path))
+        raise
     return from_main(setup.world, lambda: read_rows(place))
+
+
+def _not_compared(other: str, path: Path) -> str:
+    return (
+        f"{path} holds this model's results, but the comparison with {other} was not made; to make it: "
+        f"r1lite eval --model {other} --against {path}, with the same --task and problems"
+    )
 
 
 def _show(summary: dict[str, Any], setup: Setup) -> None:
@@ -282,7 +314,7 @@ def results(summary: dict[str, Any]) -> Table:
         (f"{_headed('maj', every, 'votes')}, {sampled}", "maj_at_k"),
     ):
         table.add_row(label, *(_rate(found, key) for found in every))
-    table.add_row("format", *(f"{found['format_rate']:.1%}" for found in every))
+    table.add_row("format", *(percent(found["format_rate"]) for found in every))
     table.add_row("tokens", *(f"{found['mean_tokens']:.1f}" for found in every))
     table.add_row("problems", *(f"{found['problems']:,}" for found in every))
     table.add_row("... sampled", *(f"{found['sampled_problems']:,}" for found in every))

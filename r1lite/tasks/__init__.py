@@ -30,6 +30,11 @@ class Problems:
         known = self.locations.get((problem.id, problem.prompt))
         return f"{known}: " if known else ""
 
+    def trained_on(self) -> list[Problem]:
+        """Returns the test problems whose question is also one to train on."""
+        questions = {problem.prompt for problem in self.train}
+        return [problem for problem in self.test if problem.prompt in questions]
+
     def conflicts(self) -> list[str]:
         """Returns a line for each problem whose question occurred before with another gold."""
         golds: dict[str, Problem] = {}

@@ -116,10 +116,12 @@ def _check(options: argparse.Namespace) -> int:
         print(f"  {line}")
     if len(failed) > options.show:
         print(f"  ... and {len(failed) - options.show} more (--show N)")
-    passed = total - len(problems.dropped) - len({(one.split, one.problem.id) for one in bad})
+    passed = total - len(problems.dropped) - len({id(one.problem) for one in bad})
     print(f"{passed:,} of {total:,} golds pass {task.correct} and {task.well_formed}")
     if repeated := len(every) - len(set(every)):
         print(f"{repeated:,} questions repeat an earlier one, {len(conflicts):,} of them with another gold")
+    if shared := problems.trained_on():
+        print(f"{len(shared):,} of {len(problems.test):,} test questions are also train questions")
     return 1 if failed else 0
 
 

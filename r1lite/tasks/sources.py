@@ -6,7 +6,7 @@ import functools
 import hashlib
 import itertools
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -181,7 +181,7 @@ class Rows:
 class Generated:
     """Generates problems; number n of a split has its own seed. Called with a Source; raises UserError.
 
-    Repeated problems are dropped. `make` must keep the splits disjoint, so that no test problem is trained on.
+    Repeated problems are dropped, and so are those to train on that the test has.
     """
 
     name: str
@@ -191,17 +191,13 @@ class Generated:
 
     def check(self, source: Source) -> None:
         """Rejects every source except the generator. Raises UserError."""
-        if source.name not in ("generated", "hub", "bundled") or source.test is not None:
-            raise UserError(f"--task {self.name} generates its problems: omit --source and --test-source")
-        if source.test_split != "test":
-            raise UserError(
-                f"--test-split {source.test_split} is for --source bundled, not for a task that generates problems"
-            )
+        check_generated(self.name, source)
 
     def __call__(self, source: Source) -> Problems:
         self.check(source)
-        parts = {split: self._different(split, size) for split, size in self.sizes.items()}
-        return Problems(parts["train"], parts["test"], f"{self.name}, generated")
+        test = self._different("test", ())
+        train = self._different("train", {problem.prompt for problem in test})
+        return Problems(train, test, f"{self.name}, generated")
 
     def item(self, split: str, number: int) -> Problem:
         """Generates problem `number` of a split ("train" or "test") alone."""
@@ -210,20 +206,35 @@ class Generated:
         check_problem(what, made)
         return Problem(made.prompt, made.answer, made.tests, made.language, f"{split}-{number}", made.meta)
 
-    def _different(self, split: str, size: int) -> list[Problem]:
+    def _different(self, split: str, others: Collection[str]) -> list[Problem]:
+        """Generates the problems of a split, whose prompts differ from one another and from `others`."""
         found: dict[str, Problem] = {}
+        size = self.sizes[split]
         number = seen = 0  # seen: repeats since the last new problem
         while len(found) < size:
             problem = self.item(split, number)
-            seen = seen + 1 if problem.prompt in found else 0
+            seen = seen + 1 if problem.prompt in found or problem.prompt in others else 0
             if seen == _REPEATS:
+                besides = f", besides the {len(others):,} to test on" if others else ""
                 raise UserError(
-                    f"--task {self.name} makes only {len(found):,} different problem{'s' * (len(found) > 1)} to "
-                    f"{split} on instead of {size:,}: request fewer in the task's definition, or draw from wider ranges"
+                    f"--task {self.name} makes only {len(found):,} different problem{'s' * (len(found) != 1)} to "
+                    f"{split} on instead of {size:,}{besides}: request fewer in the task's definition, or draw from "
+                    "wider ranges"
                 )
-            found.setdefault(problem.prompt, problem)
+            if not seen:
+                found[problem.prompt] = problem
             number += 1
         return list(found.values())
+
+
+def check_generated(name: str, source: Source) -> None:
+    """Rejects every source except the generator of the task `name`. Raises UserError."""
+    if source.name not in ("generated", "hub", "bundled") or source.test is not None:
+        raise UserError(f"--task {name} generates its problems: omit --source and --test-source")
+    if source.test_split != "test":
+        raise UserError(
+            f"--test-split {source.test_split} is for --source bundled, not for a task that generates problems"
+        )
 
 
 def held_out(text: str) -> bool:

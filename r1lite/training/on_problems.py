@@ -24,6 +24,7 @@ from r1lite.model.policy import Policy
 from r1lite.model.sharding import put_into
 from r1lite.nano import MODELS
 from r1lite.run.checkpoint import least_size
+from r1lite.run.display import percent
 from r1lite.run.signals import StopSignal
 from r1lite.training import memory
 from r1lite.training.lifecycle import run_life
@@ -140,7 +141,7 @@ class OnProblems:
             return
         setup.display.say(
             f"before    accuracy {before['pass_at_1']:.1%} greedy, pass@{before['k']} {before['pass_at_k']:.1%}, "
-            f"format {before['format_rate']:.1%}, {before['mean_tokens']:.1f} tokens"
+            f"format {percent(before['format_rate'])}, {before['mean_tokens']:.1f} tokens"
         )
         if isinstance(self.config, RLConfig) and (text := beyond_it(self.config, before)) is not None:
             setup.display.line("warning", text)

@@ -221,6 +221,13 @@ def _show(
     if conflicts := problems.conflicts():
         what = "a question occurs" if len(conflicts) == 1 else f"{len(conflicts):,} questions occur"
         display.line("warning", f"{what} with different golds, so right answers may be paid nothing: {conflicts[0]}")
+    if isinstance(config, RLConfig) and (shared := problems.trained_on()):
+        first = problems.location(shared[0]).removesuffix(": ") or shared[0].name
+        display.line(
+            "warning",
+            f"{len(shared):,} of {len(problems.test):,} test problems are also trained on, so the test's accuracy is "
+            f"too high; remove them from one side, the first is {first}",
+        )
     if (preset := getattr(config, "preset", None)) is not None:
         display.line(
             "preset",

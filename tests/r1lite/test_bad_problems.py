@@ -103,6 +103,29 @@ def test_a_question_with_two_golds_is_reported(tiny_path, tmp_path, capsys):
     shown = capsys.readouterr().out
     assert f"{path}:61: the gold is '5', but '4' in {path}:4, with the same question" in shown
     assert "3 questions repeat an earlier one, 2 of them with another gold" in shown
+    assert "test questions" not in shown
     argv = ["grpo", "--model", str(tiny_path), "--source", str(path), "--out", str(tmp_path / "run"), *RUN]
     assert main(argv) == 0
     assert "2 questions occur with different golds" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.quick
+def test_test_problems_that_are_trained_on_are_warned_of(tiny_path, tmp_path, capsys):
+    for split, some in (("train", GOOD[:20]), ("test", GOOD[18:24])):
+        (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in some))
+    assert main(["tasks", "check", "gsm8k", "--source", str(tmp_path)]) == 0
+    assert "2 of 6 test questions are also train questions" in capsys.readouterr().out
+    argv = ["grpo", "--model", str(tiny_path), "--source", str(tmp_path), "--out", str(tmp_path / "run"), *RUN]
+    assert main(argv) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "2 of 6 test problems are also trained on, so the test's accuracy is too high" in shown
+    assert f"the first is {tmp_path}/test.jsonl:1" in shown.replace(" ", "").replace("thefirstis", "the first is ")
+
+
+@pytest.mark.quick
+def test_bad_golds_with_one_id_are_counted_one_by_one(tmp_path, capsys):
+    for split, some in (("train", GOOD[:1]), ("test", [{**row, "id": "x"} for row in GOOD[1:9]])):
+        bad = [{"id": "x", "question": f"{split} {n}?", "answer": "see figure"} for n in range(3)]
+        (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (*some, *bad)))
+    assert main(["tasks", "check", "gsm8k", "--source", str(tmp_path)]) == 1
+    assert "9 of 15 golds pass" in capsys.readouterr().out

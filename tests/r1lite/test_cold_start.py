@@ -12,6 +12,7 @@ from r1lite.bundled import bundled
 from r1lite.cli import main
 from r1lite.config import ColdStartConfig, load
 from r1lite.curation import generate
+from r1lite.stages import cold_start
 from r1lite.stages.cold_start import few_shot
 from r1lite.tasks import Problems
 from verifiers import Completion, Problem
@@ -117,6 +118,13 @@ def test_rewritten_by_rules(tmp_path):
     right = {row["problem_id"]: row["num_correct"] for row in lines(tmp_path / "set" / "problems.jsonl")}
     assert sum(right.values()) == 20  # of what was sampled
     assert verifiers_main(["replay", str(tmp_path / "set"), "--workers", "0"]) == 0
+
+
+def test_a_model_that_the_machine_chooses_to_rewrite_is_named(monkeypatch):
+    monkeypatch.setattr(cold_start, "run_on_rollouts", lambda config, rewriting: {"name": rewriting.name})
+    asked = {"rollouts": "rows.jsonl", "rewrite": "model", "device": "cpu"}
+    assert cold_start.run(ColdStartConfig(task="countdown_small", **asked)) == {"name": "model nano-countdown"}
+    assert cold_start.run(ColdStartConfig(task="countdown_small", rewrite_model="own", **asked))["name"] == "model own"
 
 
 def test_rewritten_by_a_model(tmp_path, monkeypatch):

@@ -247,6 +247,14 @@ def test_files_that_trouble_leaves(tmp_path):
     assert "no progress for 5 s in scoring" in hung.evidence
 
 
+@pytest.mark.parametrize("stage", ["cold-start", "eval", "reject"])
+def test_a_stage_without_steps_lacks_none(stage, tmp_path, capsys):
+    run = made_run(tmp_path / "run", steps=0)
+    (run / "environment.json").write_text(json.dumps({"stage": stage}))
+    assert doctor([str(run)]) == 0
+    assert capsys.readouterr().out == "no problems found\n"
+
+
 def test_no_run_there(tmp_path, capsys):
     with pytest.raises(UserError, match="contains no run"):
         diagnose(tmp_path)

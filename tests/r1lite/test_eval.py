@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 
 import pytest
 from conftest import make_tiny_model
@@ -9,11 +10,13 @@ from conftest import make_tiny_model
 from r1lite.cli import main
 from r1lite.config import EvalConfig, load
 from r1lite.errors import RunError, UserError
-from r1lite.evaluation.measure import breakdown, measure, summarize
+from r1lite.evaluation.comparison import learnt, read_rows
+from r1lite.evaluation.measure import Answer, Solved, breakdown, measure, summarize
 from r1lite.rollout import CompletionEngine
 from r1lite.scoring.scorer import make_scorer
-from r1lite.stages.evaluate import run
+from r1lite.stages.evaluate import results, run
 from r1lite.tasks import find
+from r1lite.training import machine
 from r1lite.training.resolve import resolve_config
 from r1lite.types import Prompt
 from verifiers import Completion, Problem
@@ -100,6 +103,19 @@ def test_what_can_t_be_judged_is_no_wrong_answer():
         measure(Scripted([["1", "1"]]), [Prompt(problem, "a", (0,))], scorer, config)
 
 
+def test_unscored_completions_enter_no_rate():
+    scorer = make_scorer(find("gsm8k"), EvalConfig())
+    good, unscored = Answer("4", 2, True, True, "4", "equal"), Answer("4", 9, None, None, None, "failed")
+    solved = [Solved(PROBLEMS[2], answer, (answer, unscored)) for answer in (good, unscored)]
+    solved[1] = Solved(PROBLEMS[1], unscored, (good, unscored))
+    found = summarize(solved, scorer, k=1)
+    assert (found["format_rate"], found["sampled_format_rate"], found["mean_tokens"]) == (1.0, 1.0, 2.0)
+    without = summarize([Solved(PROBLEMS[2], Answer("4", 2, True, None, "4", "equal"), (good,))], scorer, k=1)
+    assert without["format_rate"] is None
+    shown = {"tasks": {"gsm8k": without}, "model": "nano", "temperature": 1.0}
+    assert list(results(shown).columns[1].cells)[4] == "-"
+
+
 def test_a_formula_says_what_is_right():
     found, _, _ = measured(verifier="math * format")
     assert found["pass_at_1"] == pytest.approx(1 / 3)
@@ -169,6 +185,40 @@ def test_another_model_is_measured_as_well(tiny_path, sums_path, tmp_path, capsy
     assert "Compared with" in capsys.readouterr().out
 
 
+def test_the_other_model_gets_the_same_problems(tiny_path, tmp_path, monkeypatch):
+    """The default source depends on the model, as some recipes set how much is evaluated."""
+    rows = [{"question": f"{i} dogs?", "answer": f"#### {i}"} for i in range(9)]
+    monkeypatch.setattr("r1lite.training.machine.hub_reachable", lambda: True)
+    monkeypatch.setattr("r1lite.tasks.sources.hub_rows", lambda *place, **options: rows)
+    monkeypatch.setitem(machine.RECIPES, "nano", "recipes/countdown-nano.yaml")  # has eval_problems and eval_samples
+    out = tmp_path / "run"
+    argv = ["--model", str(tiny_path), "--device", "cpu", "--template", "short", "--max-completion-tokens", "4"]
+    evaluated(*argv, "--eval-sample-problems", "2", "--out", str(out), "--against", "nano", "--no-report")
+    mine, theirs = ([row["problem"] for row in read_rows(path)["gsm8k"]] for path in (out, out / "against"))
+    assert len(mine) == 9
+    assert theirs == mine
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["comparison"]["gsm8k"]["sampled"]["problems"] == 2
+    assert json.loads((out / "against" / "summary.json").read_text())["tasks"]["gsm8k"]["k"] == 8
+
+
+def test_a_failure_of_the_other_model_keeps_the_results_of_this_one(tiny_path, sums_path, tmp_path, capsys):
+    other = tmp_path / "other"
+    shutil.copytree(tiny_path, other)
+    settings = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps({**settings, "max_position_embeddings": 9}))
+    out = tmp_path / "run"
+    argv = ["--model", str(tiny_path), "--source", str(sums_path), *SHORT[:-1], "--no-report", "--out", str(out)]
+    assert main(["eval", *argv, "--against", str(other)]) == 2
+    assert "the model's context is 9" in capsys.readouterr().err
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["tasks"]["gsm8k"]["problems"], summary["comparison"]) == (8, None)
+    assert not (out / "against").exists()
+    evaluated("--resume", "--out", str(out), "--no-report")
+    assert f"the comparison with {other} was not made" in " ".join(capsys.readouterr().out.split())
+    evaluated(*argv[:-1], str(tmp_path / "next"), "--against", str(out))
+
+
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
@@ -210,6 +260,20 @@ def test_comparing_other_problems_is_refused(tiny_path, sums_path, tmp_path, cap
         assert main(["eval", *model, *argv, "--out", str(tmp_path / "b"), "--against", str(tmp_path / "a")]) == 2
         assert message in capsys.readouterr().err
         assert not (tmp_path / "b").exists()
+
+
+def test_what_was_learnt_of_problems_with_one_id():
+    before, after = (
+        [
+            {
+                **dict.fromkeys(("problem", "question", "gold"), n),
+                **{"problem_id": "x", "greedy": {"text": f"{when} {n}", "correct": on}},
+            }
+            for n in "12"
+        ]
+        for when, on in (("before", False), ("after", True))
+    )
+    assert [pair["before"]["text"] for pair in learnt(before, after)] == ["before 1", "before 2"]
 
 
 def test_flags_given_twice_are_joined():

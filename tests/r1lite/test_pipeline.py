@@ -96,6 +96,8 @@ def with_stage(name, **changes):
         (with_stage("sft", inputs={"model": "set", "data": "set"}), "'set', a reject, which makes data"),
         (with_stage("sft", inputs={"model": "base"}), "sft needs data"),
         (with_stage("zero", inputs={}), "grpo needs a model"),
+        (with_stage("dpo", stage="dpo", inputs={"model": "base"}), "dpo needs data"),
+        (with_stage("dpo", stage="dpo", inputs={"model": "base", "data": "set"}), "its data 'set' holds no pairs"),
         (with_stage("zero", inputs={"model": "base", "data": "x"}), "grpo takes no input 'data'; it takes model"),
         (with_stage("zero", stage="grop"), "unknown stage 'grop'; did you mean 'grpo'"),
         (with_stage("zero", stage="eval"), "unknown stage 'eval'"),
@@ -109,6 +111,7 @@ def with_stage(name, **changes):
         (recipe(common={"model": "nano"}), "'model' can't be the same for every stage"),
         (recipe(compare={"x": "nothing"}), "compare 'x': its model 'nothing' is not made by an earlier stage"),
         (recipe(compare={"x": {"modle": "zero"}}), "unknown key 'modle'"),
+        (recipe(evaluate={"task": "gsm8k,svamp"}), "compare 'Zero': task gsm8k,svamp: a row of the table has one task"),
         (
             recipe(observations={"o": {"row": "x", "than": "base", "measure": "luck", "wanted": "more"}}),
             "measure is one",
@@ -452,6 +455,27 @@ def test_a_base_killed_in_the_middle_is_gone_on_with(tmp_path, forks):
     assert "finished  short (1 of 2 stages done)" in said
     assert "resume    base: r1lite pretrain" in said
     assert "stopped   base" in said
+
+
+def test_pairs_of_a_set_are_learnt_from(tmp_path, forks, few_problems):
+    rows = [
+        {"id": f"p{n}", "question": f"What is {n} + {n}?", "answer": str(2 * n), "sample": sample, "seed": str(sample),
+         "finish_reason": "stop", "completion": f"<think>{n} + {n} = {2 * n}</think><answer>{2 * n + sample}</answer>"}
+        for n in range(3, 9) for sample in (0, 1)
+    ]  # fmt: skip
+    (tmp_path / "rollouts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rollouts = {"rollouts": str(tmp_path / "rollouts.jsonl"), "pairs": 1, "workers": 1, "decontaminate": []}
+    stages = {
+        "set": {"stage": "reject", "settings": rollouts},
+        "tuned": {"stage": "dpo", "inputs": {"model": "base", "data": "set"}, "settings": {"steps": 2}},
+    }
+    content = of_few(few_problems, recipe(stages=stages, compare={"DPO": "tuned"}, observations={}))
+    process = forks.start(["r1", str(write(tmp_path, content)), "--out", str(tmp_path / "out")])
+    said, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, said + errors
+    made = json.loads((tmp_path / "out" / "stages" / "tuned.json").read_text())["made"]["model"]
+    assert json.loads((tmp_path / "out" / "comparison.json").read_text())["rows"]["DPO"]["model"] == "tuned"
+    assert (tmp_path / "out" / "stages" / made / "model.safetensors").exists()
 
 
 def test_a_stage_that_fails_says_why_and_leaves_the_others(tmp_path, forks, few_problems):

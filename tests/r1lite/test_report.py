@@ -24,6 +24,8 @@ from r1lite.report import Options, read_run, write_report
 from r1lite.report.build import Report
 from r1lite.report.live import make_server
 from r1lite.report.picture import picture, smoothed, ticks
+from r1lite.report.rollouts import evaluation_chunk, set_chunk
+from r1lite.report.stages import chunks
 from r1lite.report.tokens import Vocabulary, vocabulary_of
 
 
@@ -130,6 +132,39 @@ def test_rows_that_are_not_as_they_should_be(tmp_path):
     groups = unpacked(elements(Report([run]).html())["c0-step-2"])["groups"]
     assert sum(len(group["rows"]) for group in groups) == 5
     assert groups[-1]["rows"][0]["verdicts"][0]["span"] == [0, 4]
+
+
+def test_problems_of_several_tasks_with_the_same_ids(tmp_path):
+    def row(task, text, right):
+        answer = {"text": text, "correct": right, "well_formed": True, "tokens": 1}
+        return {**dict.fromkeys(("task", "problem", "question"), task), "problem_id": "test-0", "greedy": answer}
+
+    for name in ("this", "other"):
+        rows = [row("gsm8k", f"{name} 1", right=True), row("svamp", f"{name} 2", right=False)]
+        (tmp_path / name).write_text("".join(json.dumps(one) + "\n" for one in rows))
+    chunk, table = evaluation_chunk(tmp_path / "this", 0, "problems", 10**6, tmp_path / "other")
+    assert table == [["gsm8k test-0", 1, None, 1, None], ["svamp test-0", 0, None, 0, None]]
+    groups = {group["id"]: [answer["text"] for answer in group["rows"]] for group in unpacked(chunk.data)["groups"]}
+    assert groups == {"gsm8k test-0": ["this 1", "other 1"], "svamp test-0": ["this 2", "other 2"]}
+
+
+@pytest.mark.parametrize("column", ["completion", "messages", "conversations", "output"])
+def test_rows_of_a_set_in_every_format(column, tmp_path):
+    said = {"messages": [{"content": "Q"}, {"content": "yes"}], "conversations": [{"value": "Q"}, {"value": "yes"}]}
+    (tmp_path / "train.jsonl").write_text(json.dumps({"problem_id": "p", column: said.get(column, "yes")}) + "\n")
+    chunk = set_chunk(tmp_path / "train.jsonl", "kept", None, 10**6)
+    assert [row["text"] for row in unpacked(chunk.data)["groups"][0]["rows"]] == ["yes"]
+
+
+def test_rejected_rows_of_a_parquet_set(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"problem_id": ["p"], "completion": ["yes"]}), tmp_path / "train.parquet")
+    (tmp_path / "rejected.jsonl").write_text('{"problem_id": "p", "completion": "no"}\n')
+    (tmp_path / "config.yaml").write_text("task: gsm8k\n")
+    (tmp_path / "environment.json").write_text('{"stage": "reject"}')
+    (tmp_path / "manifest.json").write_text('{"data": {"file": "train.parquet"}, "steps": []}')
+    assert [chunk.label for chunk in chunks(read_run(tmp_path), 10**6).chunks] == ["kept", "rejected"]
 
 
 ODD = [

@@ -278,6 +278,15 @@ def test_reasoning_gym_problems(monkeypatch, tmp_path):
     assert not {p.prompt for p in problems.train} & {p.prompt for p in problems.test}
     some = Problems(problems.train[:20], problems.test[:20], problems.origin)
     assert failures(task, some) == []
+    assert task.sources == ("generated",)
+    assert task.load(Source("hub")).test == problems.test  # as runs of earlier versions have it
+    for source, said in (
+        (Source("mine.jsonl"), "omit --source and --test-source"),
+        (Source("generated", test="mine.jsonl"), "omit --source and --test-source"),
+        (Source("generated", test_split="test_hard"), "--test-split test_hard is for --source bundled"),
+    ):
+        with pytest.raises(UserError, match=said):
+            task.load(source)
     with pytest.raises(UserError, match="reasoning_gym:nothing"):
         find("reasoning_gym:nothing").load(Source("generated"))
     for name in [name for name in sys.modules if name.partition(".")[0] == "reasoning_gym"]:

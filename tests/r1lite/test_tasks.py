@@ -154,7 +154,7 @@ OWN = Task("own", rows_of(lambda row: row), "math")
         (lambda source: {}["nope"], rf"--task own.*: load\(\) raised KeyError: 'nope' in {__file__}, line"),
         (lambda source: [], r"load\(\) returned list"),
         (lambda source: Problems(["1?"], [], ""), r"load\(\) returned str, not a verifiers.Problem"),
-        (Generated("own", lambda split, rng: 1 / 0), "train problem 0 raised ZeroDivisionError"),
+        (Generated("own", lambda split, rng: 1 / 0), "test problem 0 raised ZeroDivisionError"),
     ],
 )
 def test_mistakes_in_a_users_task_name_their_place(tmp_path, loader, message):

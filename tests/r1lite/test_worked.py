@@ -95,7 +95,7 @@ def test_a_slip_changes_one_number():
         (
             lambda rng: Worked("always the same?", "1", "1"),
             4,
-            "makes only 1 different problem to train on instead of 4",
+            "function makes too few different questions",
         ),
         (
             lambda rng: Worked(f"{rng.randint(0, 99)}?", "1", "1"),
@@ -115,6 +115,17 @@ def test_generators_that_can_not_do_it_are_refused(make, train, message):
 def test_a_generator_of_few_problems_ends():
     with pytest.raises(UserError, match="makes only 3 different problems to test on instead of 500"):
         Generated("few", lambda split, rng: Problem(f"{rng.randint(1, 3)}?", "1"), {"test": 500})(Source("generated"))
+
+
+def test_no_generated_problem_of_the_test_is_trained_on():
+    def few(split, rng):
+        return Problem(f"{rng.randint(1, 60)}?", "1")
+
+    problems = Generated("few", few, {"train": 40, "test": 20})(Source("generated"))
+    assert {problem.prompt for problem in (*problems.train, *problems.test)} == {f"{n}?" for n in range(1, 61)}
+    assert problems.test[0] == Generated("few", few).item("test", 0)
+    with pytest.raises(UserError, match="to train on instead of 41, besides the 20 to test"):
+        Generated("few", few, {"train": 41, "test": 20})(Source("generated"))
 
 
 @pytest.mark.parametrize(
