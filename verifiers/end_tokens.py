@@ -26,8 +26,9 @@ def without_end(text: str) -> str:
 
     Text after that token is no part of the reply: an answer there does not count.
     """
+    opened = text.find("<s>")
     for found in _FIRST.finditer(text):
-        if found[0] != "</s>" or "<s>" not in text[: found.start()]:
+        if found[0] != "</s>" or not 0 <= opened < found.start():
             return text[: found.start()]
     tail = _FILLING.search(text, max(0, len(text) - _MOST))
     return text if tail is None else text[: tail.start()]

@@ -152,6 +152,9 @@ def test_json_that_must_also_be_equal():
     problem = Problem(answer='{"a": [1, true]}')
     assert verify(problem, Completion('{"a": [1.0, true]}')).score == 1.0
     assert verify(problem, Completion('{"a": [1, 1]}')).score == 0.0
+    assert {verify(problem, Completion("[" * n + "]" * n)).score for n in (200, 500, 900, 2000)} == {0.0}
+    with pytest.raises(GoldError, match="not valid JSON"):
+        verify(Problem(answer="[" * 900 + "]" * 900), Completion("1"))
 
 
 @pytest.mark.parametrize(
@@ -164,6 +167,11 @@ def test_json_that_must_also_be_equal():
         {"$ref": "#/$defs/x"},
         {"$ref": "https://example.org/schema.json"},
         {"pattern": "("},
+        {"title": "abc", "$ref": "#/title"},
+        {"allOf": [True], "$ref": "#/allOf/x"},
+        {"items": {"$id": "http://[b"}, "$id": "http://a/"},
+        {"$ref": "#/examples/0", "examples": [{"pattern": "(?:(?:a{120}){120}){120}"}]},
+        {"$id": "http://a/", "examples": [{}], "items": {"$id": "b", "$ref": "#/examples/0", "examples": [{"p": 1}]}},
         4,
     ],
 )
@@ -178,7 +186,11 @@ def test_schemas_that_cannot_be_used(schema):
     ("schema", "text", "score"),
     [
         ({"multipleOf": 0.1}, "0.3", 1.0),
-        ({"multipleOf": 0.5}, "9" * 400, 0.0),
+        ({"multipleOf": 0.5}, "9" * 400, 1.0),
+        ({"multipleOf": 3}, "3" + "0" * 30, 1.0),
+        ({"multipleOf": 3}, "3" + "0" * 30 + "1", 0.0),
+        ({"multipleOf": 1}, "1e308", 1.0),
+        ({"multipleOf": 1}, "1e999", 0.0),
         ({"type": "integer"}, "1e999", 0.0),
         ({"uniqueItems": True}, "[1, true, [1], [true]]", 1.0),
         ({"uniqueItems": True}, "[1, 1.0]", 0.0),
@@ -188,6 +200,15 @@ def test_schemas_that_cannot_be_used(schema):
         ({"patternProperties": {"^n": {"type": "number"}}, "additionalProperties": False}, '{"m1": 1}', 0.0),
         ({"patternProperties": {"^n": {"type": "number"}}}, '{"n1": "1"}', 0.0),
         ({"properties": {"a": True}, "unevaluatedProperties": False}, '{"b": 1}', 0.0),
+        ({"allOf": [{"patternProperties": {"^a": True}}], "unevaluatedProperties": False}, '{"ab": 1}', 1.0),
+        (
+            {"if": {"required": ["a"]}, "then": {"properties": {"a": True}}, "unevaluatedProperties": False},
+            '{"a": 1}',
+            1.0,
+        ),
+        ({"prefixItems": [True], "contains": {"const": 2}, "unevaluatedItems": {"type": "string"}}, '[1, 2, "a"]', 1.0),
+        ({"prefixItems": [True], "contains": {"const": 2}, "unevaluatedItems": {"type": "string"}}, "[1, 2, 3]", 0.0),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"prefixItems": [True]}}, "unevaluatedItems": False}, "[1]", 1.0),
         ({"dependentSchemas": {"a": {"required": ["b"]}}}, '{"a": 1}', 0.0),
         ({"$defs": {"n": {"$anchor": "n", "items": {"$ref": "#n"}, "type": "array"}}, "$ref": "#n"}, "[[[]]]", 1.0),
     ],
@@ -300,6 +321,43 @@ def test_a_schema_whose_references_repeat_one_another_is_too_hard():
     assert resolve("json_schema")(problem, Completion("<answer>{}</answer>")).reason == "too_hard"
     many = Problem(answer=json.dumps({"items": {"type": "integer"}}))
     assert resolve("json_schema")(many, Completion(f"<answer>{list(range(9000))}</answer>")).reason == "valid"
+
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+SLOW = "^(a|aa)+$"
+LONG = "a" * 60 + "!"
+TWICE = {f"d{i}": {"dependentSchemas": {n: {"$ref": f"#/$defs/d{i + 1}"} for n in "ab"}} for i in range(40)} | {
+    "d40": {}
+}
+
+
+def a_thousand_times(schema):
+    levels = {f"d{i}": {"anyOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 10} for i in range(3)}
+    return {"$ref": "#/$defs/d0", "$defs": {**levels, "d3": schema}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"patternProperties": {SLOW: {"type": "integer"}}}, {LONG: "x"}),
+        ({"not": {"pattern": f"{SLOW}|x"}}, f"{LONG}x"),
+        ({"unevaluatedProperties": {}, "patternProperties": {SLOW: True}}, {LONG: 1}),
+        ({"properties": {"a": {"$schema": DRAFT, "pattern": SLOW}}}, {"a": LONG}),
+        ({"$schema": DRAFT, "items": {"$ref": "#"}, "pattern": SLOW}, [LONG]),
+        ({"items": {"anyOf": [{"pattern": "^(a|aa)+b"}, True]}}, ["a" * 20] * 50),  # each is fast, but not all
+        ({"unevaluatedProperties": False, "$ref": "#/$defs/d0", "$defs": TWICE}, {"a": 1, "b": 1}),
+        ({"items": {"allOf": [{}] * 200}}, [1] * 100),
+        (a_thousand_times({"anyOf": [False] * 5}), "a" * 4000),
+        (a_thousand_times({"enum": [[n] for n in range(900)]}), 1),
+        (a_thousand_times({"anyOf": [{"not": {"type": "string"}}] * 5}), "a" * 4000),
+    ],
+    ids=range(11),
+)
+def test_what_takes_too_long_is_no_match_and_no_mismatch(schema, value, monkeypatch):
+    monkeypatch.setattr("verifiers.schema._PATTERNS_S", 0.05)
+    monkeypatch.setattr("verifiers.schema._STEPS", 1_000)
+    verdict = resolve("json_schema")(Problem(meta={"schema": schema}), Completion(json.dumps(value)))
+    assert (verdict.score, verdict.reason) == (0.0, "too_hard")
 
 
 @pytest.mark.parametrize("pattern", ["(?R)?a", r"(a)(?1)", "(?P<n>a)(?&n)", "a" * 9999])

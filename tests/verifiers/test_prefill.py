@@ -119,7 +119,10 @@ def test_what_stands_behind_a_turns_end_is_no_part_of_the_reply(end):
         ("the <pad> token is 4", "the <pad> token is 4"),
         ("4" + "<pad>" * 5000, None),
         ("<|im_start|>4", "<|im_start|>4"),
+        ("4</s> <s>5</s>", "4"),
+        ("<s>" + "</s>" * 300_000, "<s>" + "</s>" * 300_000),  # in linear time: it took 17 s
     ],
+    ids=lambda text: str(text)[:30],
 )  # fmt: skip
 def test_ends_that_are_words_too(text, said):
     found = without_end(text)
