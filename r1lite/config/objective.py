@@ -17,6 +17,7 @@ LOSS_NAMES = (
 _OF_ROWS = ("gmpo", "a_star")  # losses with one value per completion
 _OF_VESPO = ("vespo_k_positive", "vespo_lambda_positive", "vespo_k_negative", "vespo_lambda_negative")
 _CLIPPED = ("clip", "clip_cov")  # losses that contain PPO's clip
+_BOUNDED = (*_CLIPPED, "gmpo", "dppo")  # losses with --clip-low and --clip-high
 
 
 class ObjectiveConfig(Section):
@@ -94,7 +95,7 @@ class ObjectiveConfig(Section):
     """Weight of KL(policy || reference); with 0 no reference model is kept in memory."""
     kl_estimator: Literal["k1", "k2", "k3", "abs", "k1+", "k3+", "k3_corrected", "full"] = "k3"
     """Estimator of the KL per token. `+`: with k2's gradient; k3_corrected: weighted by the ratio (DeepSeek-V3.2);
-    full: exact, over the whole vocabulary. The gradient of k1 is 0 on average, so use it with --kl-in reward."""
+    full: exact, over the whole vocabulary. The gradient of k1 is 0 on average, so it is for --kl-in reward only."""
     kl_cap: float | None = Field(None, gt=0)
     """Largest value per token of k3, k3+ and k3_corrected (verl: 10). Tokens beyond it have no KL gradient."""
     kl_in: Literal["loss", "reward"] = "loss"
@@ -202,11 +203,14 @@ class ObjectiveConfig(Section):
             yield "--reference-decay moves the reference, but with --kl-coef 0 there is none"
         if self.reference_refresh_steps > 0 and self.reference_decay < 1:
             yield "--reference-refresh-steps and --reference-decay both change the reference: choose one"
-        yield from self._without_effect()
 
-    def _without_effect(self) -> Iterator[str]:
-        """Yields messages for settings that were changed but have no effect, which points to a misunderstanding."""
-        needs = {
+    def _needs(self) -> dict[str, tuple[bool, str]]:
+        """Settings that have an effect only with others: name -> (whether these hold, what they are)."""
+        clips, k3 = f"--loss {', '.join(_BOUNDED)}", self.kl_estimator in ("k3", "k3+", "k3_corrected")
+        return {
+            "clip_low": (self.loss in _BOUNDED, clips),
+            "clip_high": (self.loss in _BOUNDED, clips),
+            "ratio_level": (":" not in self.loss, "a --loss of r1lite, as your own gets log-probabilities"),
             "cispo_cap": (self.loss == "cispo", "--loss cispo"),
             "sapo_tau_positive": (self.loss == "sapo", "--loss sapo"),
             "sapo_tau_negative": (self.loss == "sapo", "--loss sapo"),
@@ -219,16 +223,10 @@ class ObjectiveConfig(Section):
             "dro_beta": (self.loss == "dro", "--loss dro"),
             "a_star_beta": (self.loss == "a_star", "--loss a_star"),
             "value_samples": (self.loss == "a_star", "--loss a_star"),
-            "kl_cap": (
-                self.kl_coef > 0 and self.kl_estimator in ("k3", "k3+", "k3_corrected"),
-                "--kl-coef above 0 and a k3 --kl-estimator",
-            ),
-            "gamma": (self.has_token_advantages, "an --advantage per token"),
+            "kl_cap": (self.kl_coef > 0 and k3, "--kl-coef above 0 and a k3 --kl-estimator"),
             "kl_in": (self.kl_coef > 0, "--kl-coef above 0"),
             "kl_estimator": (self.kl_coef > 0, "--kl-coef above 0"),
+            "kl_horizon": (self.kl_target is not None, "--kl-target"),
             "entropy_coef_step": (self.entropy_target is not None, "--entropy-target"),
+            "max_refills": (self.dynamic_sampling, "--dynamic-sampling"),
         }
-        fields = type(self).model_fields
-        for name, (holds, what) in needs.items():
-            if name in fields and getattr(self, name) != fields[name].default and not holds:
-                yield f"--{name.replace('_', '-')} has no effect without {what}"

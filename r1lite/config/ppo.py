@@ -33,10 +33,10 @@ class PPOConfig(RLConfig):
     kl_in: Literal["loss", "reward"] = "reward"
     """Subtract the KL (--kl-coef) from each token's reward (InstructGPT), or add it to the loss."""
     kl_estimator: Literal["k1", "k2", "k3", "abs", "k1+", "k3+", "k3_corrected", "full"] = "k1"
-    """Estimator of the KL per token; k1 is usual for --kl-in reward, k3 for --kl-in loss."""
+    """Estimator of the KL per token; k1 is usual for --kl-in reward. --kl-in loss needs another one, such as k3."""
     critic: Literal["own", "shared"] = "own"
-    """Backbone of the critic. own: a separate model; shared: the policy's, which then gets both gradients (less
-    memory)."""
+    """Backbone of the critic. own: a separate model, whose weights are all trained, even with --lora-rank; shared: the
+    policy's, which then gets both gradients (less memory)."""
     critic_model: str | None = None
     """Initial weights of --critic own: a causal language model, a reward model, or a run of r1lite reward-model, with
     the policy's tokenizer. By default a copy of the policy."""
@@ -67,6 +67,11 @@ class PPOConfig(RLConfig):
             )
         if self.gae_lambda_alpha is not None and self.gae_lambda != type(self).model_fields["gae_lambda"].default:
             yield "--gae-lambda-alpha and --gae-lambda both set lambda: choose one"
+        if self.base_quantization != "none" and self.critic == "own" and self.critic_model is None:
+            yield (
+                f"--base-quantization {self.base_quantization}: a critic that begins as a copy of the policy can't train "
+                "weights in 4 bits; use --critic shared, or name the model with --critic-model"
+            )
         if self.loss == "a_star":
             yield "--loss a_star uses the optimal value and no critic: it is for r1lite grpo"
         if self.critic_warmup_steps >= self.steps:

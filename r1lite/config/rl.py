@@ -147,6 +147,32 @@ class RLConfig(PlanningConfig, RolloutConfig, TrainConfig, ObjectiveConfig):
                 f"{self.updates_per_rollout} and --minibatches {self.minibatches} update the policy several times: use "
                 "--loss clip"
             )
+        if not self.resume:  # a run that began with such settings may still be continued
+            yield from self._without_effect()
+
+    def _without_effect(self) -> Iterator[str]:
+        """Yields messages for settings that were changed but have no effect, which points to a misunderstanding."""
+        fields, preset = type(self).model_fields, preset_values(self.preset, self.stage) if self.preset else {}
+        for name, (holds, what) in self._needs().items():
+            if getattr(self, name) not in (fields[name].default, preset.get(name)) and not holds:
+                yield f"--{name.replace('_', '-')} has no effect without {what}"
+        if self.kl_coef > 0 and self.kl_in == "loss" and self.kl_estimator == "k1":
+            yield "--kl-estimator k1 has no effect with --kl-in loss: its gradient is 0 on average; use k2 or k3"
+
+    def _needs(self) -> dict[str, tuple[bool, str]]:
+        corrects, adapter = self.ratio_to == "old", self.lora_rank > 0
+        return {
+            **super()._needs(),
+            "gamma": (self.advantage in ("reinforce_pp", "gae"), "--advantage reinforce_pp, or r1lite ppo"),
+            "ratio_to": (
+                self.loss not in ("reinforce", "a_star"),
+                f"the ratio to the old policy, which --loss {self.loss} does not have; use --importance token",
+            ),
+            **{f"importance_{name}": (corrects, "--ratio-to old") for name in ("mode", "low", "high")},
+            "min_lr_ratio": (self.lr_schedule != "constant", "--lr-schedule linear or cosine"),
+            "lora_alpha": (adapter, "--lora-rank"),
+            "lora_targets": (adapter, "--lora-rank"),
+        }
 
     def _interruptions(self) -> Iterator[str]:
         after, phrase = self.interrupt_thinking_after, self.interruption_phrase
@@ -182,9 +208,9 @@ class GRPOConfig(RLConfig):
     value_beta: float = Field(0.5, gt=0)
     """a_star: beta of the optimal value: near 0 it is the best reward, for a large beta the mean reward."""
     advantage_ddof: Literal[0, 1] = 1
-    """Standard deviations divide by N - this (grpo, batch_scaled, gdpo)."""
+    """Standard deviations divide by N - this (grpo, batch_scaled, gdpo, best_of_group)."""
     advantage_eps: float = Field(1e-4, ge=0)
-    """Added to what rewards are divided by, in units of the reward (grpo, batch_scaled, gdpo, maxrl)."""
+    """Added to what rewards are divided by, in units of the reward (grpo, batch_scaled, gdpo, best_of_group, maxrl)."""
 
     @field_validator("group_size")
     @classmethod
@@ -214,15 +240,22 @@ class GRPOConfig(RLConfig):
                 "--loss a_star and --advantage a_star belong together: the loss fits log-ratios to rewards minus the "
                 "optimal value"
             )
-        if self.advantage != "pass_at_k" and self.advantage_k != type(self).model_fields["advantage_k"].default:
-            yield "--advantage-k has no effect without --advantage pass_at_k"
         if self.value_samples > 0 and self.moves_reference:
             yield (
                 f"--value-samples {self.value_samples} are sampled from the initial reference, which "
                 "--reference-refresh-steps and --reference-decay replace; use 0, which takes the group's own rewards"
             )
-        if self.advantage != "a_star" and self.value_beta != type(self).model_fields["value_beta"].default:
-            yield "--value-beta has no effect without --advantage a_star"
+
+    def _needs(self) -> dict[str, tuple[bool, str]]:
+        scaled = ("grpo", "batch_scaled", "gdpo", "best_of_group")
+        divided = (*scaled, "maxrl")
+        return {
+            **super()._needs(),
+            "advantage_k": (self.advantage == "pass_at_k", "--advantage pass_at_k"),
+            "value_beta": (self.advantage == "a_star", "--advantage a_star"),
+            "advantage_ddof": (self.advantage in scaled, f"--advantage {', '.join(scaled)}"),
+            "advantage_eps": (self.advantage in divided, f"--advantage {', '.join(divided)}"),
+        }
 
     @property
     def has_token_advantages(self) -> bool:

@@ -350,11 +350,12 @@ class PolicyLearner:
                 follows.lerp_(leads.to(follows.device), 1 - decay)
 
     def _both(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Pairs of reference and policy weights; with sharding, this rank's parts of them."""
+        """Pairs of reference and trained policy weights; with sharding, this rank's parts of them."""
         assert self.reference is not None
         theirs, ours = self.reference.model.parameters(), self.policy.model.parameters()
         for follows, leads in zip(theirs, ours, strict=True):
-            yield local(follows), local(leads)
+            if leads.requires_grad:  # the weights under an adapter are the same in both, and may be packed in 4 bits
+                yield local(follows), local(leads)
 
     def _entropy_bonus(self, entropy: float | None) -> float:
         """The weight of the entropy bonus in this step: 0 while the policy's mean entropy is above its target."""

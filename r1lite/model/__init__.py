@@ -11,9 +11,10 @@ from typing import Any
 def evaluating(model: Any) -> Iterator[None]:
     """Inside the context, the model is in evaluation mode: in training mode, which gradient checkpointing needs, layers
     drop the cache."""
-    training = model.training
+    training = [module for module in model.modules() if module.training]
     model.eval()
     try:
         yield
     finally:
-        model.train(training)
+        for module in training:
+            module.training = True

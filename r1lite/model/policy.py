@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 from r1lite.errors import UserError
 from r1lite.model.batch import MicroBatch, Row, RowLayout, micro_batches
@@ -32,7 +33,7 @@ class Policy(nn.Module):
     """A causal language model whose forward pass returns log-probabilities of completions.
 
     Args:
-        model: a transformers causal language model; dropout is switched off, so that ratios are exactly 1 on policy.
+        model: a transformers causal language model; runs without dropout, so that ratios are exactly 1 on policy.
         dtype: of the forward pass; below float32 it runs under autocast.
         temperature: log-probabilities are those of softmax(logits / temperature).
         fp32_head: compute logits in float32 from hidden states of `dtype`.
@@ -59,7 +60,6 @@ class Policy(nn.Module):
         self.is_sharded = False  # its weights are sharded over the ranks
         self._adapted = True  # compute with the adapter, if the model has one
         self._above: tuple[Policy, ...] = ()  # in a tuple, so that torch does not register it as a submodule
-        _switch_off_dropout(model)
         quicken_norms(model)
         quicken_gates(model)
         quicken_rotary(model)
@@ -75,7 +75,6 @@ class Policy(nn.Module):
         self.reads_in_place = self.shares_prompts and dtype == torch.float32 and trains_in_place(model)
         if gradient_checkpointing:
             enable_checkpointing(model)
-            model.train()  # transformers checkpoints in training mode only; without dropout the modes are the same
 
     def forward(self, batch: MicroBatch, *, entropy: bool = False) -> tuple[Tensor, Tensor | None]:
         """log pi(token) at each completion token, and, on request, the entropy of the distribution at that token.
@@ -334,15 +333,25 @@ def _whole(batch: MicroBatch, pad_id: int) -> dict[str, Tensor]:
 
 
 def enable_checkpointing(model: Any) -> None:
-    """Makes the model's layers checkpoint their activations. Raises UserError if they can't."""
+    """Makes the layers of a model in evaluation mode checkpoint their activations, still without dropout.
+
+    Raises:
+        UserError: they can't.
+    """
     if not getattr(model, "supports_gradient_checkpointing", False):
         raise UserError(f"--gradient-checkpointing: {type(model).__name__} does not support it")
     model.gradient_checkpointing_enable({"use_reentrant": False})
+    for layer in model.modules():
+        if isinstance(layer, GradientCheckpointingLayer):
+            layer.training = True  # else they don't checkpoint; without their submodules, whose dropout stays off
+            if hasattr(layer, "config"):
+                layer.config = copy.copy(layer.config)  # the model's own is saved with it
+                _switch_off_dropout(layer.config)
+            _switch_off_dropout(layer)
 
 
-def _switch_off_dropout(model: Any) -> None:
-    for module in model.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = 0.0
-        elif isinstance(getattr(module, "attention_dropout", None), float):
-            module.attention_dropout = 0.0
+def _switch_off_dropout(owner: Any) -> None:
+    """Sets the dropout probabilities among the attributes to 0."""
+    for name, value in list(vars(owner).items()):
+        if "drop" in name and isinstance(value, float):
+            setattr(owner, name, 0.0)

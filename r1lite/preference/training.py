@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
-from transformers.modeling_layers import GradientCheckpointingLayer
 
 from r1lite.config import RewardModelConfig
 from r1lite.distributed.together import shared_out
@@ -135,9 +134,6 @@ class PreferenceTraining:
         self.pad_id = model.config.get_text_config().pad_token_id
         if config.gradient_checkpointing:
             enable_checkpointing(model)
-            for module in model.modules():  # only these; all others stay in evaluation mode, without dropout
-                if isinstance(module, GradientCheckpointingLayer):
-                    module.training = True
         if self._in_parts:
             whole_in_between = config.shard == "grad"
             options: Any = {"copies": config.shard_copies, "whole_in_between": whole_in_between}

@@ -308,7 +308,6 @@ def _checkpointing(model: Any, *, on: bool) -> Iterator[None]:
         yield
         return
     enable_checkpointing(model)
-    model.train()
     try:
         yield
     finally:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from conftest import make_tiny_model
 
-from r1lite.model import attention
+from r1lite.model import attention, varlen
 from r1lite.model.batch import Row, micro_batches
 from r1lite.model.policy import Policy
 
@@ -40,7 +40,16 @@ def test_a_bfloat16_gradient_is_near_the_exact_one(monkeypatch, float32):
     found = gradient(policy)
     assert {autocast for _, autocast in seen} == {not float32}
     assert torch.cosine_similarity(found, exact, dim=0) > 0.995
-    seen.clear()
-    with torch.no_grad():  # nothing to go back through: the library's own precision
-        policy.logprobs(micro_batches(ROWS, 100, 0, "cpu")[0])
-    assert {autocast for _, autocast in seen} == {True}
+
+
+@pytest.mark.parametrize("settings", [{}, {"gradient_checkpointing": True}, {"padding_free": True}])
+def test_the_same_weights_give_the_same_log_probabilities_with_and_without_gradients(monkeypatch, settings):
+    monkeypatch.setattr(attention, "prefers_float32", lambda: True)
+    model = make_tiny_model()
+    model.set_attn_implementation((varlen if "padding_free" in settings else attention).register())
+    policy = Policy(model, pad_id=0, dtype=torch.bfloat16, **settings)
+    (batch,) = policy.micro_batches(ROWS, 100)
+    new = policy.logprobs(batch).detach()
+    with torch.no_grad():
+        old = policy.logprobs(batch)
+    assert torch.equal(new[batch.loss_mask], old[batch.loss_mask])

@@ -43,10 +43,7 @@ SETTINGS = {
     "reinforce": {"loss": "reinforce", "aggregation": "sequence_sum", "updates_per_rollout": 1},
     "constant": {"aggregation": "constant"},
     "dual and delta": {"clip_dual": 1.1, "clip_delta": 1.3, "clip_low": 0.01, "clip_high": 0.02},
-    **{
-        f"kl {name}": {"kl_coef": 0.1, "kl_estimator": name}
-        for name in ("k1", "k2", "k3", "k1+", "k3+", "k3_corrected")
-    },
+    **{f"kl {name}": {"kl_coef": 0.1, "kl_estimator": name} for name in ("k2", "k3", "k1+", "k3+", "k3_corrected")},
     "kl in the reward": {"advantage": "rloo", "kl_coef": 0.1, "kl_in": "reward", "kl_estimator": "k1"},
     "entropy": {"entropy_coef": 0.05},
     "entropy adapted": {"entropy_target": 5.0, "entropy_coef": 0.02},

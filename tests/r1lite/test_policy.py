@@ -1,11 +1,21 @@
 """The shared prompt and the micro-batch split change nothing but the cost."""
 
+import copy
 import dataclasses
 
 import pytest
 import torch
 from conftest import make_tiny_model
+from transformers import (
+    AutoModelForCausalLM,
+    BloomConfig,
+    FalconConfig,
+    MixtralConfig,
+    OPTConfig,
+    Qwen2Config,
+)
 
+from r1lite.model import evaluating
 from r1lite.model.batch import Row, deal, micro_batches
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.packing import packed_batches
@@ -108,11 +118,34 @@ def test_deal():
     assert hands == [[6, 3, 0], [5, 2], [4, 1]]
 
 
-def test_dropout_is_off():
-    model = make_tiny_model(attention_dropout=0.5)
+SIZES = {"vocab_size": 48, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+DROPPING = [  # in a module of its own, by a number of a module, by the configuration
+    Qwen2Config(**SIZES, intermediate_size=64, num_key_value_heads=2, attention_dropout=0.5),
+    OPTConfig(**SIZES, ffn_dim=64, word_embed_proj_dim=32, dropout=0.5, layerdrop=0.5),
+    BloomConfig(vocab_size=48, hidden_size=32, n_layer=2, n_head=2, hidden_dropout=0.5, attention_dropout=0.5),
+    FalconConfig(**SIZES, hidden_dropout=0.5, attention_dropout=0.5),
+    MixtralConfig(**SIZES, intermediate_size=64, num_key_value_heads=2, num_local_experts=4, router_jitter_noise=0.5),
+]
+
+
+@pytest.mark.parametrize("shape", DROPPING, ids=lambda shape: shape.model_type)
+def test_dropout_is_off(shape):
+    model = AutoModelForCausalLM.from_config(shape)
+    (batch,) = micro_batches(make_rows(), 100_000, 0, "cpu", "whole rows")
+    plain = Policy(copy.deepcopy(model), pad_id=0)
+    plain.shares_prompts = False
     policy = Policy(model, pad_id=0, gradient_checkpointing=True)
-    (batch,) = micro_batches(make_rows(), 100_000, 0, "cpu")
-    assert torch.equal(policy.logprobs(batch), policy.logprobs(batch))
+    assert torch.equal(policy.logprobs(batch), plain.logprobs(batch))
+    assert policy.model.config.to_dict() == shape.to_dict()  # as saved in checkpoints
+
+
+def test_checkpointing_stays_on_after_sampling():
+    policy = Policy(make_tiny_model(), pad_id=0, gradient_checkpointing=True)
+    modes = [module.training for module in policy.modules()]
+    with evaluating(policy.model):
+        assert not any(module.training for module in policy.model.modules())
+    assert [module.training for module in policy.modules()] == modes
+    assert any(module.training for module in policy.model.modules())
 
 
 def test_a_gradient_that_is_not_finite_changes_nothing(tiny_model):

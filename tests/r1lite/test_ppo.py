@@ -256,6 +256,8 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(critic, tiny_path, sum
         (["--critic-warmup-steps", "6"], "must be < --steps 6: the policy would never be trained"),
         (["--stop-kl", "0.1"], "but a step has only one update"),
         (["--kl-target", "0.1"], "whose initial value must be above 0"),
+        (["--kl-coef", "0.1", "--kl-in", "loss"], "--kl-estimator k1 has no effect with --kl-in loss"),
+        (["--lora-rank", "2", "--base-quantization", "nf4"], "can't train weights in 4 bits; use --critic shared"),
     ],
 )
 def test_refusals(flags, message, tiny_path, sums_path, tmp_path, capsys):

@@ -85,26 +85,10 @@ def groups():
 def learn(name, groups, *, step=60, **changed):
     """(metrics, the weights' change) of one step with a preset; sizes and learning rate are the test's."""
     preset = PRESETS[name]
-    values = {**preset.values, **SIZES, "lr": 1e-2, "importance": "off", **changed}
-    for over in ("lr_schedule", "critic_lr"):
-        values.pop(over, None)
-    values.pop("interrupt_thinking_after", None)  # of sampling, and these completions are there already
-    if "kl_coef" in changed or values.get("kl_coef", 0) == 0:
-        values = {key: value for key, value in values.items() if key not in ("kl_in", "kl_estimator")}
-    unused = {
-        "cispo_cap": "cispo",
-        "sapo_tau_negative": "sapo",
-        **{key: "vespo" for key in values if key.startswith("vespo_")},
-        "cov_share": ("clip_cov", "kl_cov"),
-        "cov_low": "clip_cov",
-        "kl_cov_coef": "kl_cov",
-        "a_star_beta": "a_star",
-        "value_samples": "a_star",
-        "dppo_divergence": "dppo",
-    }
-    values = {key: value for key, value in values.items() if key not in unused or values["loss"] in unused[key]}
-    if values.get("advantage") != "a_star":
-        values.pop("value_beta", None)
+    values = {"preset": name, **SIZES, "lr": 1e-2, "importance": "off", "lr_schedule": "constant", **changed}
+    values["interrupt_thinking_after"] = None  # of sampling, and these completions are there already
+    if preset.stage == "ppo":
+        values["critic_lr"] = None
     config = (PPOConfig if preset.stage == "ppo" else GRPOConfig)(**values)
     policy = Policy(make_tiny_model(num_hidden_layers=1), pad_id=0)
     optimizer = Optimizer(policy.model, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)

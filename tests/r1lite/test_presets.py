@@ -134,11 +134,37 @@ def test_show_preset_loads_no_torch():
         ("--stop-kl-to reference --kl-coef 0.1", "needs --stop-kl"),
         ("--retire-solved 0.9 --curriculum", "choose one"),
         ("--ratio-to engine --importance token", "would correct twice"),
+        (
+            "--loss reinforce --ratio-to engine",
+            "--ratio-to has no effect .* --loss reinforce .* use --importance token",
+        ),
+        ("--ratio-to engine --importance-high 4", "--importance-high has no effect without --ratio-to old"),
+        ("--kl-coef 0.1 --kl-estimator k1", "k1 has no effect with --kl-in loss"),
+        ("--loss cispo --clip-high 4", "--clip-high has no effect without --loss clip, clip_cov, gmpo, dppo"),
+        ("--loss r1lite.rl.losses:reinforce --ratio-level sequence", "--ratio-level has no effect without a --loss of"),
+        ("--whiten-advantages --gamma 0.9", "--gamma has no effect without --advantage reinforce_pp"),
+        ("--advantage rloo --advantage-eps 1", "--advantage-eps has no effect without --advantage grpo"),
+        ("--advantage maxrl --advantage-ddof 0", "--advantage-ddof has no effect without --advantage grpo"),
+        ("--kl-horizon 9", "--kl-horizon has no effect without --kl-target"),
+        ("--max-refills 2", "--max-refills has no effect without --dynamic-sampling"),
+        ("--min-lr-ratio 0.5", "--min-lr-ratio has no effect without --lr-schedule linear or cosine"),
+        ("--lora-alpha 8", "--lora-alpha has no effect without --lora-rank"),
+        ("--lora-targets q_proj", "--lora-targets has no effect without --lora-rank"),
     ],
 )
 def test_contradictions_are_refused_with_the_reason(flags, message):
     with pytest.raises(UserError, match=message):
         load(GRPOConfig, flags.split())
+
+
+def test_a_part_of_a_preset_that_is_replaced_leaves_the_rest_without_effect():
+    assert load(GRPOConfig, "--preset dapo --loss cispo".split()).clip_high == 0.28
+    with pytest.raises(UserError, match="--clip-high has no effect"):
+        load(GRPOConfig, "--preset dapo --loss cispo --clip-high 0.3".split())
+
+
+def test_a_run_that_began_with_settings_without_effect_is_continued():
+    load(GRPOConfig, "--resume --loss cispo --clip-high 4".split())
 
 
 def test_a_contradiction_names_what_the_preset_sets():

@@ -10,12 +10,15 @@ from conftest import make_tiny_model, make_tiny_tokenizer
 from r1lite.cli import main
 from r1lite.config import GRPOConfig
 from r1lite.errors import UserError
+from r1lite.grpo.learner import PolicyLearner
 from r1lite.model.batch import Row, micro_batches
 from r1lite.model.lora import adapter_of, adapter_state, add_adapter, has_adapter, merged_weights
+from r1lite.model.optimizer import Optimizer
 from r1lite.model.policy import Policy
 from r1lite.model.quantized import parameter_count, quantization, quantized_layers, scale_bytes
 from r1lite.rollout import EngineError
 from r1lite.rollout.trust import TrustedEngine
+from r1lite.run.bad_batches import BadBatches
 from r1lite.training.loading import load_model
 
 pytest.importorskip("peft")
@@ -117,6 +120,18 @@ def test_nothing_is_merged_for_an_engine(folder):
     )
     with pytest.raises(EngineError, match=r"takes complete weights only\. Leave --base-quantization off"):
         engine.push()
+
+
+def test_a_moving_reference_follows_the_adapter(folder):
+    policy = Policy(adapted(folder), pad_id=0)
+    reference, config = policy.frozen_copy(), GRPOConfig(kl_coef=0.1, reference_decay=0.5)
+    optimizer = Optimizer.configured(policy.model, config)
+    learner = PolicyLearner(config, policy, optimizer, reference, bad=BadBatches(Path("unused")))
+    for value in adapter_state(policy.model).values():
+        value.add_(1)
+    learner._move_reference(0)
+    for name, value in adapter_state(reference.model).items():
+        assert torch.allclose(value, adapter_state(policy.model)[name] - 0.5, atol=1e-6)
 
 
 def test_a_run_resumes_exactly_and_its_model_opens_whole(folder, sums_path, tmp_path, monkeypatch):
