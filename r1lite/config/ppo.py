@@ -69,8 +69,8 @@ class PPOConfig(RLConfig):
             yield "--gae-lambda-alpha and --gae-lambda both set lambda: choose one"
         if self.base_quantization != "none" and self.critic == "own" and self.critic_model is None:
             yield (
-                f"--base-quantization {self.base_quantization}: a critic that begins as a copy of the policy can't train "
-                "weights in 4 bits; use --critic shared, or name the model with --critic-model"
+                f"--base-quantization {self.base_quantization}: a critic that begins as a copy of the policy can't "
+                "train weights in 4 bits; use --critic shared, or name the model with --critic-model"
             )
         if self.loss == "a_star":
             yield "--loss a_star uses the optimal value and no critic: it is for r1lite grpo"
