@@ -86,7 +86,7 @@ def test_a_number_of_too_many_digits_is_refused_without_advice_to_programmers():
 
 @pytest.mark.parametrize(
     ("command", "column"),
-    [("reward-model", "prompt"), ("reward-model", "chosen"), ("sft", "question"), ("sft", "completion")],
+    [("reward-model", "question"), ("reward-model", "chosen"), ("sft", "question"), ("sft", "completion")],
 )
 def test_half_a_character_is_refused_with_its_line(command, column, tmp_path, capsys):
     found = made(20)
