@@ -222,6 +222,26 @@ def try_points(job, every=None):
     return {"calls": calls, "tried": tried, "wrong": wrong}
 
 
+def compared_later(argv, out, log, found, expected):
+    """What went wrong with the results that `eval --against MODEL` keeps if MODEL was not measured to the end, and with
+    the command that it names for the comparison; "" if nothing did."""
+    model = found["out/summary.json"][0]["against"]
+    kept, wanted = ({name: it for name, it in one.items() if "/against/" not in name} for one in (found, expected))
+    wanted["out/summary.json"] = [{**wanted["out/summary.json"][0], "comparison": None}]
+    if names := [name for name in differing(kept, wanted) if not name.endswith("report.html")]:
+        return f"not kept: {names}"
+    code, said = run([argv[0], "--resume", "--out", out], log)
+    if code or f"r1lite eval --model {model} --against {out}" not in " ".join(said.split()):
+        return f"--resume: exit {code}: {said[-2000:]}"
+    other = f"{out}-other"
+    code, said = run([*argv[:2], "--model", model, "--against", out, "--out", other], log)
+    if code:
+        return f"the comparison: exit {code}: {said[-2000:]}"
+    rows, summary = (_content(Path(other, name)) for name in ("problems.jsonl", "summary.json"))
+    is_same = rows == expected["out/against/problems.jsonl"] and summary[0]["comparison"]
+    return "" if is_same else "the comparison is another one"
+
+
 def try_point(argv, out, log, at, fault, expected):
     """What went wrong, or ""."""
     code, said = run(argv, log, functools.partial(Shim, Path(out).parent, at, fault))
@@ -229,7 +249,14 @@ def try_point(argv, out, log, at, fault, expected):
         return f"exit {code}: {said[-2000:]}"
     if code and (trouble := continued(argv, out, log, resume_first=at % 2 == 0)):
         return trouble
-    names = differing(state(out), expected)
+    found = state(out)
+    if (
+        argv[0] == "eval"
+        and not found["out/summary.json"][0]["comparison"]
+        and expected["out/summary.json"][0]["comparison"]
+    ):
+        return compared_later(argv, out, log, found, expected)
+    names = differing(found, expected)
     if fault == "full" and code == 0:  # a run does not fail for want of room for its report, and says how to make it
         names = [name for name in names if not name.endswith("report.html")]
     return f"not the same: {names[:10]}" if names else ""
