@@ -96,7 +96,7 @@ def killed_while_loading():
             os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(1e6)
 
-    setup._show = end_or_wait
+    setup.show_settings = end_or_wait
 
 
 def killed_while_deaf():

@@ -39,7 +39,8 @@ from r1lite.scoring.scorer import Scorer, make_scorer
 from r1lite.tasks import find
 from r1lite.training.machine import check_model, located
 from r1lite.training.resolve import resolve_config
-from r1lite.training.setup import Setup, open_run, show_dropped
+from r1lite.training.settings_shown import show_dropped
+from r1lite.training.setup import Setup, open_run
 from r1lite.training.several import refuse
 from r1lite.types import Prompt
 
