@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import http.client
 import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from r1lite.rollout import EngineError
+from r1lite.rollout.process_limits import opening_socket, starting_thread
 
 _SHOWN = 300  # characters of a server's answer in messages
 _CONNECT_S = 10.0
@@ -35,32 +33,6 @@ class Refused(Exception):
     def later(self) -> bool:
         """True if the server is overloaded, starting or stopping; the request itself may be valid."""
         return self.status in (408, 425, 429, 503)
-
-
-@contextlib.contextmanager
-def opening_socket(url: str) -> Iterator[None]:
-    """Inside the context a connection is opened. Raises EngineError if this process may have no further open file."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.EMFILE, errno.ENFILE):
-            raise
-        raise EngineError(
-            f"{url}: this process can open no further connection ({error.strerror}): raise its limit of open files "
-            "(ulimit -n), and continue with --resume"
-        ) from error
-
-
-@contextlib.contextmanager
-def starting_thread() -> Iterator[None]:
-    """Inside the context a thread is started. Raises EngineError if this process may have no further one."""
-    try:
-        yield
-    except RuntimeError as error:
-        raise EngineError(
-            f"this process can start no further thread ({error}): raise its limit (ulimit -u, or a container's "
-            "--pids-limit), and continue with --resume"
-        ) from error
 
 
 class Client:

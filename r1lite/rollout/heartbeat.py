@@ -17,7 +17,8 @@ import time
 from collections.abc import Callable, Iterator
 
 from r1lite.rollout import EngineError
-from r1lite.rollout.client import Refused, Unreachable, starting_thread
+from r1lite.rollout.client import Refused, Unreachable
+from r1lite.rollout.process_limits import starting_thread
 from r1lite.rollout.server import Server
 
 _TIMES = 5  # times the usual wait for a token, before a server counts as stalled

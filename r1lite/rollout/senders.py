@@ -19,7 +19,8 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from r1lite.rollout import EngineError
-from r1lite.rollout.client import Client, Refused, Unreachable, opening_socket, starting_thread
+from r1lite.rollout.client import Client, Refused, Unreachable
+from r1lite.rollout.process_limits import opening_socket, starting_thread
 from r1lite.rollout.weight_memory import Snapshot
 from r1lite.rollout.wire import Group, WireError, buckets, local_address
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import os
-import resource
 import threading
 import time
 import uuid
@@ -19,9 +18,10 @@ from torch import Tensor
 from r1lite.errors import UserError
 from r1lite.model.lora import Adapter
 from r1lite.rollout import EngineError
-from r1lite.rollout.client import Refused, Unreachable, starting_thread
+from r1lite.rollout.client import Refused, Unreachable
 from r1lite.rollout.heartbeat import Heartbeat, Waits
 from r1lite.rollout.layout import Layout, unchanged
+from r1lite.rollout.process_limits import allow_files, starting_thread
 from r1lite.rollout.server import Server
 from r1lite.rollout.weight_files import WeightFiles, Weights
 from r1lite.rollout.weight_memory import WeightMemory
@@ -96,7 +96,7 @@ class Servers:
         self._files: WeightFiles | None = WeightFiles(
             Path(weights_dir) if weights_dir else None, dtype, parameters=0 if memory else parameters
         )
-        _allow_files(_OTHER_FILES + (_GROUPS_A_SERVER + _PARTS_A_SERVER) * len(urls))
+        allow_files(_OTHER_FILES + (_GROUPS_A_SERVER + _PARTS_A_SERVER) * len(urls))
         self._pool = concurrent.futures.ThreadPoolExecutor(
             _GROUPS_A_SERVER * len(urls), thread_name_prefix="r1lite-rollout"
         )
@@ -377,15 +377,6 @@ class Servers:
             self.deaths += was_alive
         if was_alive:
             server.hang_up()
-
-
-def _allow_files(count: int) -> None:
-    """Raises this process's limit of open files, often 1024, to `count` or as far as the system allows."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        with contextlib.suppress(OSError, ValueError):  # macOS has a further limit
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _introduce(servers: Sequence[Server], start_wait_s: float, context: int, *, untested: bool) -> None:

@@ -110,26 +110,17 @@ def test_an_old_server_that_does_not_say_when_it_began_is_refused(fakes, engine_
         engine.load_weights(weights(1), version=1)
 
 
-@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
-def test_no_further_open_file_is_no_fault_of_the_servers(number, fakes, engine_of, sums, monkeypatch):
-    engine = engine_of(fakes(), fakes())
-    engine.load_weights(weights(1), version=1)
+def no_file(number):
+    """Makes every connection fail for want of an open file."""
 
-    def full(connection):
+    def connect(connection):
         raise OSError(number, os.strerror(number))
 
-    with monkeypatch.context() as patched:
-        patched.setattr("http.client.HTTPConnection.connect", full)
-        with pytest.raises(EngineError, match=r"open no further connection .*: raise its limit .*ulimit -n"):
-            engine.generate(PROMPTS, SEEDS, SAMPLING)
-    assert (engine.deaths, len(engine.urls)) == (0, 2)
-    check(engine, sums, 1)
+    return "http.client.HTTPConnection.connect", connect
 
 
-@pytest.mark.parametrize("which", ["r1lite-rollout", "alarm"])
-def test_no_further_thread_is_an_error_that_names_the_limit(which, fakes, engine_of, sums, monkeypatch):
-    engine = engine_of(fakes(), fakes())
-    engine.load_weights(weights(1), version=1)
+def no_thread(which):
+    """Makes every start of such a thread fail."""
     start = threading.Thread.start
 
     def limited(thread):
@@ -137,9 +128,26 @@ def test_no_further_thread_is_an_error_that_names_the_limit(which, fakes, engine
             raise RuntimeError("can't start new thread")
         start(thread)
 
+    return "threading.Thread.start", limited
+
+
+@pytest.mark.parametrize(
+    ("fault", "named"),
+    [
+        (no_file(errno.EMFILE), r"open no further connection .*: raise its limit .*ulimit -n"),
+        (no_file(errno.ENFILE), r"open no further connection .*: raise its limit .*ulimit -n"),
+        (no_thread("r1lite-rollout"), r"start no further thread \(can't start new thread\): .*ulimit -u"),
+        (no_thread("alarm"), r"start no further thread \(can't start new thread\): .*ulimit -u"),
+    ],
+)
+def test_a_limit_of_this_process_is_named_and_no_fault_of_the_servers(
+    fault, named, fakes, engine_of, sums, monkeypatch
+):
+    engine = engine_of(fakes(), fakes())
+    engine.load_weights(weights(1), version=1)
     with monkeypatch.context() as patched:
-        patched.setattr("threading.Thread.start", limited)
-        with pytest.raises(EngineError, match=r"start no further thread \(can't start new thread\): .*ulimit -u"):
+        patched.setattr(*fault)
+        with pytest.raises(EngineError, match=named):
             engine.generate(PROMPTS, SEEDS, SAMPLING)
     assert (engine.deaths, len(engine.urls)) == (0, 2)
     check(engine, sums, 1)
