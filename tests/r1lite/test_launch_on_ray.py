@@ -9,7 +9,8 @@ import time
 import psutil
 import pytest
 from on_ray_for_tests import remove_node, set_token, workers_of
-from test_launch import ENGINE, STAGE, all_gone, steps_of, until_steps
+from processes_for_tests import all_gone
+from test_launch import ENGINE, STAGE, steps_of, until_steps
 
 from r1lite.cli import main
 
