@@ -190,7 +190,7 @@ def pair(row: Any, columns: Columns, *, default_id: str, reads_gold: bool = True
         elif empty := [name for name in NAMES["completion"] if name in row and not columns.completion]:
             hint = f"'{empty[0]}' is null"
         else:
-            hint = "use --completion-column"
+            hint = "call it completion, or in `python -m verifiers` use --completion-column"
         raise RowError(f"no text of a completion in the columns {', '.join(map(str, row))}; {hint}")
     tests, language, meta = mapping_of(found["tests"]), found["language"], mapping_of(row.get("meta"))
     try:

@@ -55,8 +55,8 @@ class EngineConfig(RunConfig):
     engine_batch_invariant: bool = False
     """On CUDA, use vLLM's batch-invariant kernels: a completion doesn't depend on the rest of its batch. Slower."""
     cuda_graphs: bool = False
-    """With --engine transformers on a GPU: decode with CUDA graphs, which launch all kernels of a step at once (not
-    tested on a GPU)."""
+    """With --engine transformers on a GPU: decode with CUDA graphs, which launch all kernels of a step at once (run
+    once on an H200)."""
     rollout_rows: int = Field(128, ge=1)
     """Completions sampled at the same time by transformers, or by vLLM in this process."""
 

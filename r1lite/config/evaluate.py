@@ -15,6 +15,8 @@ class EvalConfig(OnRayConfig):
     stage: ClassVar[str] = "eval"
     repeatable: ClassVar[frozenset[str]] = frozenset({"task", "source"})
 
+    resume: bool = False
+    """Show the results of the finished evaluation in --out. An unfinished one can't be resumed: start it again."""
     task: str = "gsm8k"
     """Task, or several as gsm8k,svamp or --task gsm8k --task svamp: names from r1lite tasks, reasoning_gym:NAME, or
     your own module:attr."""

@@ -105,7 +105,7 @@ class ObjectiveConfig(Section):
     kl_horizon: float = Field(10000.0, gt=0)
     """Number of completions over which --kl-target may change the coefficient by 20 %."""
     reference_refresh_steps: int = Field(0, ge=0)
-    """Replace the reference with the policy every this many steps (R1-Zero: 400); 0: never."""
+    """Replace the reference with the policy every this many steps (R1-Zero: 25); 0: never."""
     reference_decay: float = Field(1.0, gt=0, le=1)
     """After each step: reference = this * reference + (1 - this) * policy; 1: never."""
 

@@ -41,7 +41,7 @@ class OptimizerConfig(Section):
     accept_lost_records: bool = False
     """With --resume: continue even if earlier metrics, rollouts or all checkpoints are lost."""
 
-    log_to: list[str] = Field(default_factory=list)
+    log_to: list[str] = Field([])
     """Trackers that receive the run's metrics as it runs: mlflow, tensorboard, trackio, wandb, or your own (entry point
     r1lite.trackers). A tracker that fails is dropped with a warning; `r1lite log` sends a finished run."""
     log_project: str = "r1lite"

@@ -19,7 +19,8 @@ class ProblemsConfig(EngineConfig):
     """Source of the problems: hub (or hub@REVISION), bundled, or your own JSONL/Parquet file or folder. By default
     generated if the task generates its problems, bundled for nano, otherwise hub."""
     test_source: str | None = None
-    """File with the test problems, if --source is one file; by default test.* beside it, or 10 % held out."""
+    """File with the test problems, if --source is one file; by default, for a file train.*, the test.* beside it;
+    otherwise about 10 % are held out."""
     test_split: str = "test"
     """Split of the bundled problems to test on: test, or test_hard (families never seen in training)."""
     bad_problems: Literal["error", "drop"] = "error"
@@ -52,7 +53,7 @@ class ProblemsConfig(EngineConfig):
     eval_problems: int = Field(1000, ge=1)
     """Number of test problems, the first of the test set, answered greedily before and after training."""
     eval_samples: int = Field(8, ge=1)
-    """Completions per problem for pass@k (k = this), sampled at temperature 1."""
+    """Completions per problem for pass@k (k = this), sampled at temperature 1 (eval: --eval-temperature)."""
     eval_sample_problems: int | None = Field(None, ge=1)
     """Number of test problems, the first of the test set, that pass@k is measured on; by default 200, but at most
     --eval-problems."""

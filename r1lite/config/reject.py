@@ -113,7 +113,7 @@ class ColdStartConfig(CurationConfig):
 
     stage: ClassVar[str] = "cold-start"
 
-    examples: list[dict[str, str]] = Field(default_factory=list)
+    examples: list[dict[str, str]] = Field([])
     """Recipes only: few-shot examples, each with `question` and `completion`, put before every sampled problem. The
     prompts of the kept rows don't contain them."""
     example_separator: str = "\n\n"

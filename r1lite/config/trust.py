@@ -16,7 +16,7 @@ _FUNCTIONS = ("loss", "advantage")  # a built-in name, or module:function
 _MARKS = ("environment.json", "reward.json", "metrics.jsonl", "manifest.json", "summary.json", ".lock")
 _WRITTEN = ("out", "push_to_hub", "engine_weights_dir")  # keys that name a destination outside the run's folder
 _CLUSTERS = ("scoring", "on")  # keys that name a Ray cluster
-_MOST = {"workers": 64, "score_workers": 64, "engine_actors": 64}  # usual numbers of processes, at most
+_MOST = {"workers": 64, "score_workers": 64, "engine_actors": 64, "score_timeout_s": 60}  # more is unusual
 _LOCAL = "tensorboard"  # the tracker that writes only into the run's folder
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _CONFIG = "config.yaml"  # a run's own configuration
@@ -26,7 +26,7 @@ def foreign(values: Mapping[str, Any]) -> list[str]:
     """The requests of a configuration that go beyond what ships with r1lite.
 
     These are tasks, verifiers, losses, filters, engines and attention kernels that would be imported, destinations
-    outside the run's folder, and unusually large numbers of processes.
+    outside the run's folder, and unusually many processes or seconds.
     """
     found: list[str] = []
     task = values.get("task")

@@ -34,8 +34,11 @@ def open_source(named: str | Path) -> Source:
         raise UserError(f"--rollouts {path}: no such file or folder")
     if path.is_dir() and ((path / "rollouts").is_dir() or (path / SAMPLES).is_dir()):
         source = _run(path)
-    elif path.is_dir() and (path / "config.yaml").exists() and not any(_data_files(path)):
-        raise UserError(f"--rollouts {path}: a run directory without rollouts: no step was done, or they were removed")
+    elif (path / "config.yaml").exists() and ((path / "metrics.jsonl").exists() or not any(_data_files(path))):
+        raise UserError(
+            f"--rollouts {path}: a run directory without rollouts: no step was done, they were removed, or it kept "
+            "none (--keep-rollouts 0)"
+        )
     else:
         files = [path] if path.is_file() else list(_data_files(path))
         if not files or (path.is_file() and not path.name.endswith(_SUFFIXES)):

@@ -39,7 +39,7 @@ class PretrainConfig(Section):
 
     give_up: float = Field(0.55, ge=0, le=1)
     """countdown_small: probability that a wrong attempt is the last one, in the last steps."""
-    give_up_first: list[float] = Field(default_factory=lambda: [0.0, 0.0, 0.1], min_length=1)
+    give_up_first: list[float] = Field([0.0, 0.0, 0.1], min_length=1)
     """countdown_small: the same probability in the first steps; each text uses one of these values."""
 
     vocab_size: int = Field(1024, ge=300)

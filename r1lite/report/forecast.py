@@ -59,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="r1lite forecast",
         description="Extrapolates accuracy: fits ScaleRL's curve R = R0 + (A - R0) / (1 + (C_mid / C)^B) to the "
-        "evaluations of runs with --eval-every, with 95 %% bootstrap intervals (arXiv:2510.13786). Runs that only "
+        "evaluations of runs with --eval-every, with 95 % bootstrap intervals (arXiv:2510.13786). Runs that only "
         "differ in their seed are pooled.",
     )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's directory, finished or not")

@@ -121,6 +121,7 @@ SENT = [
     ("grpo", {"engine": "vllm-server", "engine_url": ["http://127.0.0.1:9"], "engine_weights_dir": "elsewhere"}),
     ("distill", {"teacher": "nano", "trajectories": {"push_to_hub": "somebody/set"}}),
     ("grpo", {"score_workers": 100_000}),
+    ("grpo", {"score_timeout_s": 61}),
     ("reject", {"workers": 65}),
     ("reject", {"filters": ["code:time_s=1e9"]}),
     ("grpo", {"reward": "code", "verifiers": {"code": {"servers": 1000}}}),

@@ -7,8 +7,9 @@ import yaml
 
 from r1lite.bundled import bundled
 from r1lite.cli import COMMANDS
-from r1lite.config import EvalConfig, GRPOConfig, SFTConfig, dump, load, loading, read_recipe
+from r1lite.config import ColdStartConfig, EvalConfig, GRPOConfig, SFTConfig, dump, load, loading, read_recipe
 from r1lite.errors import UserError
+from r1lite.nano.config import PretrainConfig
 from r1lite.training.machine import RECIPES
 
 pytestmark = pytest.mark.quick
@@ -146,6 +147,13 @@ def test_help_shows_everyday_options_first_and_all_on_request(config_class, caps
             assert f"--help-all shows the other {len(flags) - len(shown)} options" in " ".join(text.split())
         else:
             assert shown == flags
+
+
+@pytest.mark.parametrize("config_class", [GRPOConfig, ColdStartConfig, PretrainConfig])
+def test_help_shows_defaults_that_are_lists(config_class, capsys):
+    with pytest.raises(SystemExit):
+        load(config_class, ["--help-all"], prog="r1lite x")
+    assert "Undefined" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

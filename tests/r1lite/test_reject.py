@@ -500,13 +500,15 @@ def test_a_run_without_rollouts(run_dir, tmp_path, capsys):
     empty.mkdir()
     shutil.copy(run_dir / "config.yaml", empty)
     assert reject(empty, tmp_path / "set") == 2
+    shutil.copy(run_dir / "metrics.jsonl", empty)  # which are no completions
+    assert reject(empty, tmp_path / "set") == 2
     (empty / "rollouts").mkdir()
     assert reject(empty, tmp_path / "set") == 2
     shutil.copytree(run_dir, tmp_path / "wrong")
     write(tmp_path / "wrong" / "metrics.jsonl", [{"step": 1, "accuracy": 0.0}, {"step": 2, "accuracy": 0.0}])
     assert reject(tmp_path / "wrong", tmp_path / "set") == 2
     said = capsys.readouterr().err
-    assert said.count("without rollouts") == 1
+    assert said.count("without rollouts") == 2
     assert said.count("has no rollouts") == 1
     assert said.count("none of the run's completions is right") == 1
     assert reject(tmp_path / "nowhere", tmp_path / "set") == 2
