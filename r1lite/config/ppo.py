@@ -43,7 +43,8 @@ class PPOConfig(RLConfig):
     critic_lr: float | None = Field(None, gt=0)
     """Peak learning rate of the critic; by default --lr."""
     critic_warmup_steps: int = Field(0, ge=0)
-    """Number of first steps in which only the critic learns."""
+    """Number of first steps in which only the critic learns. The schedule of the policy's learning rate begins after
+    them."""
     value_clip: float | None = Field(0.5, gt=0)
     """Value clipping: the value loss moves values at most this far from those before the step (reward units)."""
     value_huber: float | None = Field(None, gt=0)
@@ -79,3 +80,8 @@ class PPOConfig(RLConfig):
                 f"--critic-warmup-steps {self.critic_warmup_steps} must be < --steps {self.steps}: the policy would "
                 "never be trained"
             )
+
+    def policy_lr_at(self, step: int) -> float:
+        """See `RLConfig.policy_lr_at`."""
+        alone = self.critic_warmup_steps
+        return self.lr_at(max(0, step - alone), self.steps - alone)

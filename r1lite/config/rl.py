@@ -159,6 +159,10 @@ class RLConfig(PlanningConfig, RolloutConfig, TrainConfig, ObjectiveConfig):
         if self.kl_coef > 0 and self.kl_in == "loss" and self.kl_estimator == "k1":
             yield "--kl-estimator k1 has no effect with --kl-in loss: its gradient is 0 on average; use k2 or k3"
 
+    def policy_lr_at(self, step: int) -> float:
+        """Learning rate of the policy in step `step` (0-based)."""
+        return self.lr_at(step, self.steps)
+
     def _needs(self) -> dict[str, tuple[bool, str]]:
         corrects, adapter = self.ratio_to == "old", self.lora_rank > 0
         return {

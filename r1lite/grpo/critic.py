@@ -19,7 +19,7 @@ from r1lite.errors import UserError
 from r1lite.grpo.minibatch import RolloutBatch
 from r1lite.hub.loading import load_shape, load_tokenizer, why_not
 from r1lite.hub.revisions import pinned
-from r1lite.model import varlen
+from r1lite.model import varlen, vocabulary_size
 from r1lite.model.batch import MicroBatch
 from r1lite.model.mapped import read_model, sharing_copy, wide
 from r1lite.model.optimizer import Optimizer
@@ -76,6 +76,7 @@ class LearningCritic:
         self._alone = False  # the policy is frozen: the value loss must not reach a shared backbone
         self._waiting: list[RolloutBatch] = []  # of the update in preparation
         self._losses: list[float] = []
+        self._passes = 0  # over a minibatch, whether or not the critic was then updated
         self._norms: list[float] = []
         self._skipped = 0
         self._seen: dict[int, RolloutBatch] = {}  # by identity: each micro-batch of the step once
@@ -114,6 +115,7 @@ class LearningCritic:
     def saw(self, micro_batches: Sequence[RolloutBatch]) -> None:
         """Records all micro-batches that the ranks have accumulated for the update in preparation."""
         self._seen |= {id(micro_batch): micro_batch for micro_batch in micro_batches}
+        self._passes += 1
 
     def update(self, step: int) -> None:
         """Applies the accumulated gradient. Raises RunError after three non-finite gradients in a row."""
@@ -143,7 +145,7 @@ class LearningCritic:
         """Metrics of the updates since the last call; the values are those before the first of these updates."""
         micro_batches = list(self._seen.values())
         metrics: dict[str, Any] = {
-            "value_loss": _finite(self.world.sum(sum(self._losses)) / max(1, len(self._norms) + self._skipped)),
+            "value_loss": _finite(self.world.sum(sum(self._losses)) / max(1, self._passes)),
             "critic_grad_norm": statistics.fmean(self._norms) if self._norms else None,
             "critic_skipped_updates": self._skipped,
         }
@@ -154,7 +156,7 @@ class LearningCritic:
                 "return_mean": _finite(float(returns.mean())),
                 "explained_variance": explained_variance(values, returns, torch.ones_like(values, dtype=torch.bool)),
             }
-        self._losses, self._norms, self._skipped, self._seen = [], [], 0, {}
+        self._losses, self._passes, self._norms, self._skipped, self._seen = [], 0, [], 0, {}
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
@@ -219,7 +221,7 @@ def _loaded(config: PPOConfig, tokenizer: Any, *, sharing: bool) -> tuple[Any, T
             f"--critic-model {config.critic_model} has another tokenizer than the policy {config.model}: {differs}. "
             "A critic reads the policy's tokens; use a model of the same family, or omit --critic-model"
         )
-    rows = model.get_input_embeddings().num_embeddings
+    rows = vocabulary_size(model)
     if rows <= max(tokenizer.get_vocab().values()):
         raise UserError(
             f"--critic-model {config.critic_model} has {rows} token embeddings, but the policy's tokenizer has "

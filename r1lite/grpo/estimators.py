@@ -25,7 +25,7 @@ class EstimatorInputs:
 
     rewards: Tensor  # [P, G], NaN = unscored
     lengths: Tensor  # [P, G], tokens of each completion
-    parts: Tensor  # [K, P, G], terms of the reward formula without their weights; NaN = the verifier abstained
+    parts: Tensor  # [K, P, G], terms of the reward formula without weights; NaN = all their verifiers abstained
     weights: Sequence[float]  # K, of the parts
     optimal_values: Tensor | None = None  # [P], if they were estimated before training
 

@@ -90,7 +90,7 @@ class PolicyLearner:
             RunError: no finite gradient three times in a row, or the sampler's weights aren't the trainer's.
         """
         config = self.config
-        lr = config.lr_at(step, config.steps)
+        lr = config.policy_lr_at(step)
         self._refuse_unknown_sampler(groups, step)
         self._out_of_memory = 0
         advantages, minibatches = self._credit(groups, step)
@@ -141,7 +141,7 @@ class PolicyLearner:
             "bad_in_a_row": self.bad.in_a_row,
             "kl_coef": self.kl_coef,
             "entropy_coef": self.entropy_coef,
-            "micro_batch_tokens": self.budget.tokens,
+            **self.budget.state_dict(),
             "critic": None if self.critic is None else self.critic.state_dict(),
             "reference": self.reference.model.state_dict() if self.reference and self.config.moves_reference else None,
         }
@@ -151,7 +151,7 @@ class PolicyLearner:
         self.optimizer.load_state_dict(state["optimizer"])
         self.bad.in_a_row = state["bad_in_a_row"]
         self.kl_coef, self.entropy_coef = state["kl_coef"], state["entropy_coef"]
-        self.budget.tokens = min(state["micro_batch_tokens"], self.config.micro_batch_tokens)
+        self.budget.load_state_dict(state)
         if self.critic is not None:
             self.critic.load_state_dict(state["critic"])
         if self.reference is not None and state["reference"] is not None:
@@ -308,7 +308,7 @@ class PolicyLearner:
         if self.critic is not None:
             self.critic.saw(minibatch.micro_batches)
         every = {number: one for part in self.world.all_gather_object(sums) for number, one in part.items()}
-        total = UpdateSums()
+        total = UpdateSums(passes=1)
         for number in sorted(every):  # a fixed order, whichever rank computed them
             total += every[number]
         return total

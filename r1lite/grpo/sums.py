@@ -74,6 +74,7 @@ class UpdateSums:
     clipped_low: int = 0
     clipped_high: int = 0
     bounded: int = 0  # tokens whose importance ratio lies outside its bounds
+    passes: int = 0  # over a minibatch: one for each update, also for those that were not made
     updates: int = 0
     skipped: int = 0  # updates without a finite gradient
     norms: list[float] = field(default_factory=list)  # of the gradients
@@ -118,7 +119,7 @@ class UpdateSums:
         """Metrics by their names in metrics.jsonl."""
         tokens = max(1, self.tokens)
         return {
-            "loss": self.loss / max(1, self.updates) if math.isfinite(self.loss) else None,
+            "loss": self.loss / max(1, self.passes) if math.isfinite(self.loss) else None,
             "grad_norm": statistics.fmean(self.norms) if self.norms else None,
             "kl": self.kl / tokens if math.isfinite(self.kl) else None,
             "clipped_low": self.clipped_low / tokens,

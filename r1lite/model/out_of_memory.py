@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import torch
 
@@ -59,6 +59,15 @@ class MicroBatchBudget:
     def __init__(self, tokens: int, *, row: str, advice: str, world: World = ALONE, in_step: bool = False) -> None:
         self.asked = self.tokens = tokens
         self._row, self._advice, self._world, self._in_step = row, advice, world, in_step
+
+    def state_dict(self) -> dict[str, int]:
+        """Returns the present maximum and the configured one."""
+        return {"micro_batch_tokens": self.tokens, "asked_micro_batch_tokens": self.asked}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restores the maximum that fitted into memory, unless another one is configured now."""
+        if state.get("asked_micro_batch_tokens", self.asked) == self.asked:  # earlier versions stored the first only
+            self.tokens = min(state["micro_batch_tokens"], self.asked)
 
     def go_through(
         self,

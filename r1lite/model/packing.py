@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from r1lite.model import vocabulary_size
 from r1lite.model.batch import Row
 
 
@@ -92,7 +93,7 @@ def keeps_rows_apart(model: Any) -> bool:
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model  # peft's wrapper accepts any argument
     if "position_ids" not in inspect.signature(inner.forward).parameters:
         return False
-    last = model.get_input_embeddings().num_embeddings - 1
+    last = vocabulary_size(model) - 1
     first, second = Row((0, last // 2), (last, 0)), Row((last, 1), (last // 3, 1, 2))
     together, alone = (
         torch.cat(

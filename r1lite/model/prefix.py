@@ -15,7 +15,7 @@ from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
-from r1lite.model import evaluating
+from r1lite.model import evaluating, vocabulary_size
 from r1lite.model.batch import MicroBatch
 from r1lite.model.shared_prompts import ARGUMENT, SharedPrompts, takes_shared_prompts
 
@@ -179,7 +179,7 @@ def cache_error(model: Any) -> float:
     Rounding alone makes 1e-5 in float32. The difference is large for a model that keeps part of its state outside the
     cache (RecurrentGemma), or computes decoding steps by another formula than whole texts (Nemotron-H without kernels).
     """
-    size = model.get_input_embeddings().num_embeddings
+    size = vocabulary_size(model)
     prompt, tails = [n % size for n in range(3, 9)], [[n % size for n in range(k, k + 3)] for k in (11, 17)]
     with evaluating(model):
         whole = torch.tensor([prompt + tail for tail in tails], device=model.device)
@@ -216,7 +216,7 @@ def reads_shared_prompts(model: Any) -> bool:
         return False
     if not takes_shared_prompts(model):
         return False
-    size = model.get_input_embeddings().num_embeddings
+    size = vocabulary_size(model)
     prompts = [[n % size for n in range(3, 9)], [n % size for n in range(11, 14)]]
     rows = torch.tensor([0, 0, 1])
     with torch.autocast("cpu", enabled=False):
@@ -238,7 +238,7 @@ def trains_in_place(model: Any) -> bool:
         model
     ):
         return False
-    size = model.get_input_embeddings().num_embeddings
+    size = vocabulary_size(model)
     prompts = [tuple(n % size for n in range(3, 9)), (11 % size,), (5 % size, 7 % size)]
     tokens = torch.arange(12).view(4, 3) % size
     valid = torch.ones(4, 3, dtype=torch.bool)

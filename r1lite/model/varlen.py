@@ -19,7 +19,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import sdpa_mask
 
 from r1lite.errors import UserError
-from r1lite.model import attention, evaluating
+from r1lite.model import attention, evaluating, vocabulary_size
 from r1lite.model.batch import MicroBatch, Row, micro_batches
 
 NAME = "varlen"
@@ -141,7 +141,7 @@ def check_apart(model: Any) -> None:
     why = f"--padding-free: in {type(inner).__name__} concatenated rows would see one another"
     if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
         raise UserError(why)
-    last = model.get_input_embeddings().num_embeddings - 1
+    last = vocabulary_size(model) - 1
     rows = [Row((0, last // 2), (last, 0, 1)), Row((last, 1, 2), (last // 3, 1))]
     together, *alone = (micro_batches(some, 1 << 20, 0, model.device)[0] for some in (rows, *([row] for row in rows)))
     with evaluating(model):

@@ -248,7 +248,7 @@ class PreferenceTraining:
         state = {
             "optimizer": self.optimizer.state_dict(),
             "bad_in_a_row": self.bad.in_a_row,
-            "micro_batch_tokens": self.budget.tokens,
+            **self.budget.state_dict(),
         }
         return {"model": self.model, "tokenizer": self.tokenizer, "state": state}
 
@@ -257,7 +257,7 @@ class PreferenceTraining:
         put_into(self.model, load_classifier(str(path), mapped=self._in_parts)[0].state_dict())
         self.optimizer.load_state_dict(state["optimizer"])
         self.bad.in_a_row = state["bad_in_a_row"]
-        self.budget.tokens = min(state["micro_batch_tokens"], self.budget.asked)
+        self.budget.load_state_dict(state)
 
     @property
     def epochs(self) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 
 from r1lite.config import EvalConfig, ProblemsConfig, RLConfig
 from r1lite.errors import BadRowsError, UserError, listing
+from r1lite.model import vocabulary_size
 from r1lite.scoring.scorer import Scorer
 from r1lite.tasks import Problems, Source, Task, find, load, tagged_gold
 from r1lite.tasks import prompts as templates
@@ -158,7 +159,7 @@ def _tokenized(problems: Sequence[Problem], config: ProblemsConfig, tokenizer: A
 
 
 def _check_prompts(made: Sequence[Prompt], config: ProblemsConfig, model: Any) -> None:
-    vocabulary = model.get_input_embeddings().num_embeddings
+    vocabulary = vocabulary_size(model)
     for prompt in made:
         name = _named(prompt.problem)
         if not prompt.token_ids:

@@ -22,6 +22,7 @@ from r1lite.errors import UserError
 from r1lite.grpo.choice import by_epochs
 from r1lite.grpo.metrics import rollout_metrics
 from r1lite.hub.loading import load_shape, load_tokenizer, why_not
+from r1lite.model import vocabulary_size
 from r1lite.model.batch import MicroBatch, Row, cost
 from r1lite.model.policy import Policy
 from r1lite.rl.distillation import generalised_jsd
@@ -195,7 +196,7 @@ def load_student(config: DistillConfig) -> tuple[Any, Any]:
             model(input_ids=torch.tensor([[0, 1]]))  # incompatible numbers of heads are only noticed here
     except Exception as error:  # inconsistent numbers can make the library raise anything
         raise UserError(f"student_shape: no model can have it: {type(error).__name__}: {error}") from error
-    if model.get_input_embeddings().num_embeddings < len(tokenizer):
+    if vocabulary_size(model) < len(tokenizer):
         raise UserError(f"student_shape: vocab_size is below the tokenizer's {len(tokenizer):,} tokens")
     return model.eval() if loads_for_parts(config) else model.eval().to(config.device), tokenizer
 

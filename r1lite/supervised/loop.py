@@ -121,14 +121,14 @@ class SupervisedLearner:
         return {
             "optimizer": self.optimizer.state_dict(),
             "bad_in_a_row": self.bad.in_a_row,
-            "micro_batch_tokens": self.budget.tokens,
+            **self.budget.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict()` returned."""
         self.optimizer.load_state_dict(state["optimizer"])
         self.bad.in_a_row = state["bad_in_a_row"]
-        self.budget.tokens = min(state["micro_batch_tokens"], self.budget.asked)
+        self.budget.load_state_dict(state)
 
 
 @dataclass(frozen=True, slots=True)

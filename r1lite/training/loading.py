@@ -8,6 +8,7 @@ from r1lite.config import ProblemsConfig
 from r1lite.errors import UserError
 from r1lite.hub.loading import empty_model, load_shape, load_tokenizer, why_not
 from r1lite.hub.revisions import pinned
+from r1lite.model import vocabulary_size
 from r1lite.model.mapped import read_model
 from r1lite.model.quantized import keep_layout, quantization
 from r1lite.model.sharding import computes_wide
@@ -156,7 +157,7 @@ def _is_causal(model: Any) -> bool:
     """Returns True if a token's logits don't depend on later tokens."""
     import torch
 
-    last = model.get_input_embeddings().num_embeddings - 1
+    last = vocabulary_size(model) - 1
     with torch.inference_mode():
         first, other = (
             model(input_ids=torch.tensor([[0, 1, token]], device=model.device)).logits[0, 0] for token in (0, last)

@@ -170,8 +170,10 @@ def resumed(config: R, given: dict[str, Any]) -> R:
         given["reward"] = penalized(given["reward"], penalty)  # as it is stored
     refuse_changes(path, saved, given, _MAY_CHANGE)
     values = {**saved, **given, "out": str(path)}
-    if given.get("engine", saved.get("engine")) != saved.get("engine") and "importance" in saved:
-        values |= _resolved_rollout({**values, "importance": "auto"})  # another engine may need another correction
+    if "importance" in saved and values.get("engine") != saved.get("engine"):
+        chosen = _resolved_rollout({**saved, "importance": "auto"})["importance"]
+        if saved["importance"] == chosen:  # another engine may need another correction, unless one was named
+            values |= _resolved_rollout({**values, "importance": "auto"})
     return validated(type(config), values, recipe=f"{path}/config.yaml")
 
 

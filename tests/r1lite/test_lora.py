@@ -12,6 +12,7 @@ from conftest import make_tiny_model, make_tiny_tokenizer
 from r1lite.cli import main
 from r1lite.config import GRPOConfig
 from r1lite.errors import UserError
+from r1lite.model import vocabulary_size
 from r1lite.model.batch import Row, micro_batches
 from r1lite.model.lora import adapter_state, add_adapter, has_adapter, merged_weights
 from r1lite.model.optimizer import Optimizer
@@ -98,6 +99,13 @@ def test_what_cannot_be_adapted_is_said():
     assert {name.split(".")[4] for name in adapter_state(model)} == {"q_proj", "v_proj"}
     assert has_adapter(model)
     assert not has_adapter(make_tiny_model())
+
+
+def test_adapted_embeddings_are_counted():
+    model = make_tiny_model(tie_word_embeddings=False)
+    add_adapter(model, GRPOConfig(lora_rank=2, lora_targets="embed_tokens"))
+    assert vocabulary_size(model) == 48
+    assert Policy(model, pad_id=0).shares_prompts == Policy(make_tiny_model(), pad_id=0).shares_prompts
 
 
 @pytest.mark.parametrize("targets", ["all-linear", "q_proj,down_proj", "embed_tokens,v_proj"])

@@ -147,6 +147,13 @@ def test_it_is_remembered_and_kept(tmp_path):
     again = Recorder(tmp_path, micro_batch_tokens=60)
     again.learner.load_state_dict(broken.learner.state_dict())
     assert again.learner.budget.tokens == first["micro_batch_tokens"]
+    asked = Recorder(tmp_path, micro_batch_tokens=80)  # as when --resume names another number
+    asked.learner.load_state_dict(broken.learner.state_dict())
+    assert asked.learner.budget.tokens == 80
+    old = broken.learner.state_dict()
+    del old["asked_micro_batch_tokens"]
+    asked.learner.load_state_dict(old)
+    assert asked.learner.budget.tokens == first["micro_batch_tokens"]
 
 
 def test_nothing_smaller_is_left(tmp_path):

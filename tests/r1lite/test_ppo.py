@@ -175,6 +175,32 @@ def test_updates_end_when_the_policy_has_moved_far_enough(tmp_path):
     assert all(p.grad is None for p in made.critic.optimizer.parameters)
 
 
+@pytest.mark.parametrize(("settings", "passes"), [({"stop_kl": 1e-3}, 2), ({"critic_warmup_steps": 1}, 6)])
+def test_losses_are_means_over_all_passes(settings, passes, tmp_path, monkeypatch):
+    """Also of a step that --stop-kl ends, and of one in which only the critic learns."""
+    made = learner(tmp_path, updates_per_rollout=6, **settings)
+    gradient, sums, values = made._gradient, [], []
+
+    def recorded(*given, **named):
+        before = sum(made.critic._losses)
+        sums.append(gradient(*given, **named))
+        values.append(sum(made.critic._losses) - before)
+        return sums[-1]
+
+    monkeypatch.setattr(PolicyLearner, "_gradient", lambda self, *given, **named: recorded(*given, **named))
+    _, metrics = made.learn(sampled(made.policy.model), 0)
+    assert len(sums) >= passes
+    assert metrics["loss"] == pytest.approx(sum(one.loss for one in sums) / len(sums))
+    assert metrics["value_loss"] == pytest.approx(sum(values) / len(values))
+
+
+def test_the_schedule_of_the_policy_begins_when_it_learns():
+    alone = PPOConfig(steps=60, critic_warmup_steps=20, warmup_steps=10, lr=1e-3, lr_schedule="linear")
+    later = PPOConfig(steps=40, warmup_steps=10, lr=1e-3, lr_schedule="linear")
+    assert [alone.policy_lr_at(step) for step in range(20, 60)] == [later.policy_lr_at(step) for step in range(40)]
+    assert alone.policy_lr_at(0) == alone.policy_lr_at(19) == alone.policy_lr_at(20)
+
+
 def test_a_critic_without_finite_gradients_stops_the_run(tmp_path):
     made = learner(tmp_path)
     with torch.no_grad():

@@ -494,6 +494,14 @@ def test_the_words_that_began_a_run_resume_it(words, tmp_path):
     assert settled([*words, *resume]) == settled(resume)
 
 
+@pytest.mark.parametrize(("named", "kept"), [([], "token"), (["--importance", "geometric"], "geometric")])
+def test_another_engine_changes_only_a_correction_that_was_chosen_for_it(named, kept, tmp_path):
+    resume = begun(tmp_path / "run", *named)
+    assert settled(resume).importance == (named[1] if named else "off")
+    assert settled([*resume, "--engine", "vllm"]).importance == kept
+    assert settled([*resume, *named, "--engine", "vllm"]).importance == kept
+
+
 def test_keys_that_a_recipe_leaves_open_resume_a_run(tmp_path):
     resume = begun(tmp_path / "run")
     recipe = tmp_path / "open.yaml"

@@ -10,6 +10,7 @@ from typing import Any
 
 from r1lite.config.supervised import SupervisedConfig
 from r1lite.errors import UserError
+from r1lite.model import vocabulary_size
 from r1lite.rollout import eos_ids
 from r1lite.supervised.sft.formats import FORMATS, Example, RowError, example, format_of
 from r1lite.supervised.sft.reading import rows
@@ -73,7 +74,7 @@ class Encoder:
         self.rows, self.read_rows = TokenRows(), 0
         self.format: str | None = None  # format of the first row
         self.long: list[tuple[str, str]] = []
-        self._vocabulary = model.get_input_embeddings().num_embeddings
+        self._vocabulary = vocabulary_size(model)
         self._context = getattr(model.config, "max_position_embeddings", None)
         self._ends = eos_ids(model, tokenizer)
         if not self._ends:
