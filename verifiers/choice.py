@@ -33,7 +33,14 @@ _NOT = re.compile(r"\b(?:not|isn't|neither|nor|except|wrong|incorrect)\b|n't\b",
 _ANNOUNCED = re.compile(
     r"\b(?:answer|option|choice)\b[^\n.]{0,20}?(?:\bis\b|:)\s*[*$({\[\s]*(?:\\text\{)?\(?([A-Z])\b(?!['’])"
 )
-_OR = re.compile(r"(?:^|\s)(?:or|and|oder|und|ou|et|o|y|e|lub|или|и|veya)\s+|[/|&或和]\s*")
+_WORDS = r"or|and|oder|und|ou|et|o|y|e|lub|или|и|veya"
+_OR = re.compile(rf"(?:^|\s)(?:{_WORDS})\s+|[/|&或和]\s*")
+# A small letter, or an I, that is offered as another option: "or c", ", c, d", "maybe c", "/c", " c) blue". A word
+# behind it makes it an article or a pronoun: "and a car", ", I think".
+_ALSO = re.compile(
+    rf"(?:^\s*[/|&+]|[,;、，]|\b(?:{_WORDS}|maybe|perhaps|possibly|also)\s|[或和])\s*[(\[]?([a-zI])[)\]]?"
+    rf"(?=\s*(?:$|[,;.、，/|&)]|(?:{_WORDS})\s))|(?:^|[\s,;])\(?([a-zI])\)(?!\w)"
+)
 _MAX_OFFER = 2000  # characters of an answer
 
 
@@ -43,13 +50,13 @@ class Choice:
     The gold is a letter ("B", "(b)") or the text of an option. Options are read from `Problem.meta["choices"]` (a list,
     or a map of letters to texts), or from the prompt's "A) ... B) ..." lines. The answer may be a letter in any of the
     usual notations, a letter with its option's text, or the text alone. It is looked for in the answer block, in a box,
-    after `####`, and after "the answer is". Reasons: see REASONS. A letter beside another option's text is `hedged`. It
-    never abstains. Known limits: single choice only; letters are Latin.
+    after `####`, and after "the answer is". Reasons: see REASONS. A letter beside another option's letter or
+    text is `hedged`. It never abstains. Known limits: single choice only; letters are Latin.
 
     Raises (when called): GoldError if the gold is none of the options.
     """
 
-    version = "2"
+    version = "3"
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         options = read_options(problem)
@@ -107,18 +114,18 @@ def chosen(offer: str, options: Mapping[str, str]) -> tuple[str | None, str]:
     first = _LETTER.match(text)
     letters = {letter for letter in _ALONE.findall(text) if letter in allowed and letter != "I"}
     if first and first[1].upper() in allowed:
-        letter = first[1].upper()
-        rest = _plain(text[first.end() :])
-        others = {other for other in letters - {letter} if not (letter in options and other in options[letter])}
-        if others or _names_another(letter, rest, options):
-            return None, "hedged"
-        return letter, ""
-    if len(letters) == 1:
+        letter, rest = first[1].upper(), text[first.end() - first[0].endswith((",", ";")) :]
+    elif len(letters) == 1:
         (letter,) = letters
-        rest = _plain(_ALONE.sub(lambda found: " " if found[1] == letter else found[0], text))
-        return (None, "hedged") if _names_another(letter, rest, options) else (letter, "")
-    if len(letters) > 1:
+        rest = _ALONE.sub(lambda found: " " if found[1] == letter else found[0], text)
+    elif letters:
         return None, "hedged"
+    else:
+        letter, rest = "", ""
+    if letter:
+        also = {(one or other).upper() for one, other in _ALSO.findall(rest)} & allowed
+        others = {other for other in (letters | also) - {letter} if not _in_word(other, options.get(letter, ""))}
+        return (None, "hedged") if others or _names_another(letter, _plain(rest), options) else (letter, "")
     named = {key for key, option in options.items() if len(_plain(option)) > 2 and _plain(option) in _plain(text)}
     longest = {k for k in named if not any(k != o and _plain(options[k]) in _plain(options[o]) for o in named)}
     if len(longest) == 1:
@@ -126,11 +133,22 @@ def chosen(offer: str, options: Mapping[str, str]) -> tuple[str | None, str]:
     return None, "hedged" if longest else "unparseable"
 
 
+def _in_word(letter: str, option: str) -> bool:
+    """Returns whether the text of an option contains this letter by itself."""
+    return re.search(rf"\b{letter}\b", option, re.IGNORECASE) is not None
+
+
 def _names_another(letter: str, rest: str, options: Mapping[str, str]) -> bool:
     """Returns whether the text beside a letter is that of another option, or offers another one: "C or 5"."""
     texts = {key: _plain(option) for key, option in options.items()}
     own = texts.pop(letter, "")
-    offered = [rest, *(rest[found.end() :] for found in _OR.finditer(rest))]
+    if own and rest.startswith(own):
+        rest = rest[len(own) :]
+    offered = [
+        rest,
+        *(rest[found.end() :] for found in _OR.finditer(rest)),
+        *map(str.strip, re.split("[,;]", rest)[1:]),
+    ]
     others = [text for text in texts.values() if text and text != own]
     return any(
         part == other or (n and part.startswith(f"{other} ")) for n, part in enumerate(offered) for other in others

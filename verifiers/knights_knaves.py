@@ -49,7 +49,7 @@ class KnightsKnaves:
     Raises (when called): GoldError if the gold names nobody.
     """
 
-    version = "1"
+    version = "2"
 
     def __init__(self, *, partial: bool = False) -> None:
         self.partial = partial
@@ -62,8 +62,11 @@ class KnightsKnaves:
             return Verdict(0.0, "no_answer")
         if len(text) > _MAX_CHARS:
             return Verdict(0.0, "too_long", f"{len(text)} characters", span=span)
-        said = statements(text, set(gold))
+        said, rest = statements(text, set(gold))
         answer = text[:500]
+        beside = rf"(?:[/=|,:&+\0]|\b(?:{'|'.join(map(re.escape, gold))})\b)\s*(?:an?\s+)?\b(?:knight|knave)\b"
+        if re.search(beside, rest, re.IGNORECASE):  # "knight/knave", or another solution in other words
+            return Verdict(0.0, "hedged", answer=answer, span=span)
         if _UNSURE.search(text) or _DENIED.search(text) or any(len(kinds) > 1 for kinds in said.values()):
             return Verdict(0.0, "hedged", answer=answer, span=span)
         missing = sorted(name for name in gold if name not in said)
@@ -74,8 +77,11 @@ class KnightsKnaves:
         return Verdict(score, "different" if wrong else "equal", ", ".join(wrong), answer, span)
 
 
-def statements(text: str, people: set[str]) -> dict[str, set[bool]]:
-    """Returns lower-case name -> what the text says of the person: {True} knight, {False} knave, or both."""
+def statements(text: str, people: set[str]) -> tuple[dict[str, set[bool]], str]:
+    """Returns what the text says of each person, and the text with "\0" in place of these statements.
+
+    The first maps a lower-case name to {True} for a knight, {False} for a knave, or both.
+    """
     text = _DRESS.sub(" ", text)
     said: dict[str, set[bool]] = {}
 
@@ -88,12 +94,14 @@ def statements(text: str, people: set[str]) -> dict[str, set[bool]]:
     for match in _GROUP.finditer(text):
         for name in re.findall(r"[^\W\d_][\w'’-]*", match[1]):
             add(name, (match[3].lower() == "knight") != bool(match[2]))
+    rest = _GROUP.sub("\0", _STATEMENT.sub("\0", text))
     for match in _LISTED.finditer(text):
         names = re.findall(r"[^\W\d_][\w'’-]*", match[2])
         if all(name.lower() in people or name.lower() == "and" for name in names):
             for name in names:
                 add(name, match[1].lower() == "knight")
-    return said
+            rest = rest.replace(match[0], "\0")
+    return said, rest
 
 
 def _gold(problem: Problem) -> dict[str, bool]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import regex
 
 from verifiers.core import Completion, GoldError, Problem, Verdict
+from verifiers.golds import gold_text
 from verifiers.patterns import compiled
 from verifiers.segments import answering_span, stripped
 
@@ -42,14 +43,14 @@ class Exact:
 
     Args:
         ignore_case: ignore letter case.
-        ignore_punctuation: ignore punctuation marks.
-        also: key in `Problem.meta` of a list of other right answers.
+        ignore_punctuation: ignore punctuation marks, unless a text has nothing else.
+        also: key in `Problem.meta` of a list of other right answers; nulls in it are left out.
         where: "answer", or "text" for the whole completion.
 
     Raises (when called): GoldError if the problem has no answer.
     """
 
-    version = "1"
+    version = "2"
 
     def __init__(
         self, *, ignore_case: bool = False, ignore_punctuation: bool = False, also: str = "", where: str = "answer"
@@ -67,18 +68,23 @@ class Exact:
                 raise GoldError(
                     f"problem {problem.name!r}: meta['{self.also}'] must be a list of answers, got {more!r}"
                 )
-            golds += map(str, more)
+            found = [gold_text(other, f"problem {problem.name!r}: an item of meta['{self.also}']") for other in more]
+            golds += [other for other in found if other is not None]
+        plain = {self._plain(gold) for gold in golds}
+        if "" in plain:
+            raise GoldError(f"problem {problem.name!r}: the answer {problem.answer!r} has only invisible characters")
         span = offered(completion, self.where)
         if isinstance(span, Verdict):
             return span
         text = completion.text[slice(*span)]
-        same = self._plain(text) in {self._plain(gold) for gold in golds}
+        same = self._plain(text) in plain
         return Verdict(float(same), "equal" if same else "different", answer=text[:1000], span=span)
 
     def _plain(self, text: str) -> str:
         text = " ".join(unicodedata.normalize("NFKC", text).translate(_HIDDEN).split())
         if self.ignore_punctuation:
-            text = " ".join("".join(c if unicodedata.category(c)[0] != "P" else " " for c in text).split())
+            words = "".join(c if unicodedata.category(c)[0] != "P" else " " for c in text).split()
+            text = " ".join(words) or text
         return text.casefold() if self.ignore_case else text
 
 

@@ -71,11 +71,19 @@ def test_choices_in_meta_and_golds_as_text():
         ("x", "", {}, 0.0, "no_answer"),
         ("x", "x" * 200_000, {}, 0.0, "too_long"),
         ("x", "<think>x</think>", {}, 0.0, "no_answer"),
+        ("*", "/", {"ignore_punctuation": True}, 0.0, "different"),
+        ("*", "*", {"ignore_punctuation": True}, 1.0, "equal"),
+        ("x", "None", {"also": "aliases"}, 0.0, "different"),
     ],
 )
 def test_exact(gold, text, options, score, reason):
-    verdict = resolve("exact", **options)(Problem(answer=gold, meta={"aliases": ["y", "z"]}), Completion(text))
+    verdict = resolve("exact", **options)(Problem(answer=gold, meta={"aliases": ["y", None, "z"]}), Completion(text))
     assert (verdict.score, verdict.reason) == (score, reason)
+
+
+def test_exact_needs_a_gold_that_can_be_seen():
+    with pytest.raises(GoldError, match="only invisible characters"):
+        resolve("exact")(Problem(answer="\u200b"), Completion("\u2060"))
 
 
 @pytest.mark.parametrize(
@@ -299,6 +307,11 @@ KNIGHTS = Problem(answer="Zoey is a knight, and Oliver is a knave.")
         ("Zoey is a knight, Oliver is a knave, Oliver is a knight", 0.0, "hedged"),
         ("Zoey is a knight or a knave, Oliver is a knave", 0.0, "hedged"),
         ("If Zoey is a knight, Oliver is a knave", 0.0, "hedged"),
+        ("Zoey: knight/knave, Oliver: knave", 0.0, "hedged"),
+        ("Zoey = knight = knave, Oliver = knave", 0.0, "hedged"),
+        ("Zoey is a knight, Oliver is a knave; alternatively Zoey knave, Oliver knight", 0.0, "hedged"),
+        ("Zoey is a knight, since no knave would say that; Oliver is a knave.", 1.0, "equal"),
+        ("Zoey is a knight and Oliver is a knave, because knaves lie.", 1.0, "equal"),
         ("", 0.0, "no_answer"),
     ],
 )
@@ -380,6 +393,58 @@ def test_a_letter_beside_the_text_of_another_option_is_hedged(text):
     assert resolve("choice")(problem, Completion(f"<answer>{text}</answer>")).reason == "hedged"
     for good in ("C", "C) 8", "8 (C)", "C, since 3 + 5 = 8"):
         assert resolve("choice")(problem, Completion(f"<answer>{good}</answer>")).score == 1.0
+
+
+COLORS = ["red", "green", "blue", "red, blue", "a car", "m or n", "5 g", "x", "lime", "violet"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("B or c", "B and d", "B/c", "B, c, d, a", "B or possibly c", "Either B or d", "B maybe c", "B; c", "B, (c)"),
+        *(
+            "B) green c) blue",
+            "B) green, blue",
+            "B) green or blue",
+            "B or I",
+            "(B) or (I)",
+            "B, I.",
+            "B oder c",
+            "B ou d",
+        ),
+        *("B 或 c", "B and also c", "green (B), c", "B perhaps d.", "B, or (d)", "B & d"),
+    ],
+)
+def test_another_letter_or_text_beside_the_chosen_one_is_hedged(text):
+    problem = Problem(answer="B", meta={"choices": COLORS})
+    assert resolve("choice")(problem, Completion(f"<answer>{text}</answer>")).reason == "hedged"
+
+
+@pytest.mark.parametrize(
+    ("gold", "text"),
+    [
+        *(
+            ("B", text)
+            for text in ("(B) because green has a longer wave", "B. green", "The answer is (B)", "B, I think")
+        ),
+        *(
+            ("B", text)
+            for text in ("B) green, a colour", "B, as I said", "B: green and a leaf", "B, o verde", "B y es verde")
+        ),
+        *(
+            ("B", text)
+            for text in ("B, e é verde", "B (green)", "b", "b)", "**B**", "B, since a + b = c", "B, und a gilt")
+        ),
+        *(("D", text) for text in ("D) red, blue", "D, red, blue", "red, blue", "(D) red, blue.")),
+        *(("E", text) for text in ("E) a car", "E, a car", "a car")),
+        *(("F", text) for text in ("F) m or n", "F: m or n")),
+        *(("G", text) for text in ("G) 5 g", "G, 5 g", "G")),
+        *(("I", text) for text in ("I", "(I)", "I) lime", "I. lime")),
+    ],
+)
+def test_a_letter_with_its_own_text_or_a_reason_is_chosen(gold, text):
+    problem = Problem(answer=gold, meta={"choices": COLORS})
+    assert resolve("choice")(problem, Completion(f"<answer>{text}</answer>")).reason == "equal"
 
 
 @pytest.mark.parametrize("verifier", ["choice", "math"])

@@ -94,7 +94,7 @@ class ReasoningGym:
         `meta["entry"]`; VerifierError if the scorer can't start, or fails on the problem's own answer.
     """
 
-    version = "4"
+    version = "5"
     isolated = True
 
     def __init__(
@@ -139,7 +139,9 @@ class ReasoningGym:
         if name in _EXACT:
             return self._exact(name, entry, answer)
         if name in _TRUTH:
-            right = answer.casefold().rstrip(".") == str(entry.get("answer")).casefold()
+            if entry.get("answer") is None:
+                raise GoldError(f"reasoning_gym's {name}: the entry has no answer")
+            right = answer.casefold().rstrip(".") == str(entry["answer"]).casefold()
             return Verdict(float(right), "right" if right else "wrong", answer=answer[:_SHOWN])
         own = entry.get("answer")
         found = self._ready(name).verdict(_row(name, entry, answer), _row(name, entry, "" if own is None else str(own)))
