@@ -24,7 +24,8 @@ LAYERS = """
 errors bundled types rl
 hub
 config distributed tasks
-model nano scoring
+model nano
+scoring
 rollout run
 doctor evaluation preference
 report trackers

@@ -146,7 +146,8 @@ def test_slow_scoring_tells_how_far_it_is_and_is_alive(staleness, monkeypatch, t
     assert {total for _, total in told} == {of}
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert {0, of // 2} <= {done for done, _ in told}
-    assert sum(doing.startswith("scoring (step 1") for doing in beats) > 2
+    # Beside this work may stand, first or last, the sampling ahead of another thread.
+    assert sum("scoring (step 1" in doing for doing in beats) > 2
     for _ in range(1000):  # for the groups sampled ahead
         turns.release()
 
