@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -20,6 +21,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # a thread that waits must 
 # Hundreds of processes import the project: where bytecode isn't kept, each of them would compile it.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# Shells ignore Ctrl-C for background jobs and nohup ignores SIGHUP, and so would all processes that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # A loaded machine is slow, not wrong.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])

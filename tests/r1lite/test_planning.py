@@ -146,8 +146,13 @@ _GIB = 1 << 30
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """A plan of a model of 2.5 B parameters, of which there is a configuration and nothing else."""
-    return plan_of(tmp_path_factory.mktemp("large"), _LARGE)
+    """A plan of a model of 2.5 B parameters, of which there is a configuration and nothing else.
+
+    Attention is that of a CPU without AMX, on each machine.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("r1lite.training.planning.prefers_float32", lambda: True)
+        return plan_of(tmp_path_factory.mktemp("large"), _LARGE)
 
 
 def plan_of(folder, shape):
