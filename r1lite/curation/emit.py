@@ -139,7 +139,8 @@ def write_pairs(index: Index, folder: Path, each: int, format: str) -> int:
     with replaced_file(folder / PAIRS) as aside, open(aside, "w", encoding="utf-8", newline="\n") as file:
         for kept, other in index.pairs(each):
             chosen, rejected = index.line(kept), index.line(other)
-            verdict = next(v for v in rejected["verdicts"] if v["score"] != 1)
+            verdicts = rejected["verdicts"]  # a formula such as "1 - math" also rejects what all verifiers give 1
+            verdict = next((v for v in verdicts if v["score"] != 1), verdicts[0])
             row = {
                 **pair_columns(format, chosen, rejected),
                 "prefill": chosen["prefill"],

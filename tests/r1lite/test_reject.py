@@ -273,6 +273,13 @@ def test_pairs_are_a_right_and_a_wrong_one(made):
     assert max(counts.values()) == 2
 
 
+def test_the_rejected_one_of_a_pair_may_have_full_marks_of_all_verifiers(tmp_path):
+    rows = [{"completion": f"\\boxed{{{n}}}", "question": "q?", "answer": 1} for n in (1, 2)]
+    flags = ["--correct", "1 - math", "--filters", "correct", "--pairs", "1", "--no-difficulty-window"]
+    assert reject(write(tmp_path / "rows.jsonl", rows), tmp_path / "set", *flags) == 0
+    assert [pair["rejected_because"] for pair in lines(tmp_path / "set" / "pairs.jsonl")] == ["equal"]
+
+
 def test_the_end_names_the_pairs_if_there_are_any(made, source, tmp_path, capsys):
     count = len(lines(made / "pairs.jsonl"))
     assert main(["reject", "--resume", "--out", str(made)]) == 0  # already finished

@@ -82,8 +82,8 @@ class CodeVerifier:
             raise ValueError(f"unknown language {language!r}; known: {', '.join(LANGUAGES)}")
         if isolation != "auto" and isolation not in probe.LEVELS:
             raise ValueError(f"isolation must be 'auto' or one of {', '.join(probe.LEVELS)}; got {isolation!r}")
-        if servers is not None and servers < 1:
-            raise ValueError(f"servers must be >= 1, got {servers}")
+        if servers is not None and (not isinstance(servers, int) or servers < 1):
+            raise ValueError(f"servers must be a whole number >= 1, got {servers}")
         self.language = LANGUAGES[language]
         self.partial = partial
         self.limits = Limits(
