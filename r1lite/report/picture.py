@@ -57,7 +57,7 @@ def picture(runs: Sequence[Run]) -> str:
         x = _LEFT + number * 160
         parts.append(
             f'<rect x="{x}" y="{height - 13}" width="12" height="4" fill="{_COLORS[number % len(_COLORS)]}"/>'
-            f'<text x="{x + 18}" y="{height - 7}">{_safe(run.name)[:22]}</text>'
+            f'<text x="{x + 18}" y="{height - 7}">{_safe(run.name[:22])}</text>'
         )
     return "".join([*parts, "</svg>\n"])
 

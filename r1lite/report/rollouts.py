@@ -109,10 +109,16 @@ def _problem(row: Row) -> tuple[str, ...]:
     return tuple(str(row.get(key)) for key in ("task", "problem_id", "problem"))
 
 
-def set_chunk(path: Path, label: str, vocabulary: Vocabulary | None, budget: int, most: int = 400) -> Chunk | None:
-    """Packs the first rows of a data set."""
-    read = itertools.islice(_read(path), most)
-    return _Packer(label, 0, vocabulary, frozenset()).within(list(_groups(read)), budget)
+def set_chunk(
+    path: Path, label: str, vocabulary: Vocabulary | None, budget: int, most: int | None = None
+) -> Chunk | None:
+    """Packs the groups of the first rows of a data set, `most` of them; the others are counted as left out."""
+    read = _read(path)
+    groups = list(_groups(itertools.islice(read, most)))
+    chunk = _Packer(label, 0, vocabulary, frozenset()).within(groups, budget)
+    if chunk is not None:
+        chunk.of += sum(1 for _ in itertools.groupby(read, key=lambda row: row.get("problem_id")))
+    return chunk
 
 
 def packed(value: Any) -> str:
@@ -175,7 +181,9 @@ def _spread(count: int) -> Iterator[int]:
 
 
 def _read(path: Path) -> Iterator[Row]:
-    """Yields the readable rows; a truncated file ends there."""
+    """Yields the readable rows; a truncated file ends there, and what is no file (a pipe might never end) has none."""
+    if not path.is_file():
+        return
     try:
         for _, row in rows.rows(path):
             if isinstance(row, dict):
@@ -196,7 +204,8 @@ def _recurring(files: Sequence[tuple[int, Path]]) -> frozenset[str]:
     counts: dict[str, int] = {}
     looked = 0
     for _, path in files:
-        looked += path.stat().st_size * (8 if path.suffix == ".gz" else 1)
+        with contextlib.suppress(FileNotFoundError):  # a run that goes on removes old steps (--keep-rollouts)
+            looked += path.stat().st_size * (8 if path.suffix == ".gz" else 1)
         if looked > _SCANNED:
             break
         for name in _names(path):
@@ -207,10 +216,9 @@ def _recurring(files: Sequence[tuple[int, Path]]) -> frozenset[str]:
 
 def _names(path: Path) -> set[str]:
     """Returns the problems of a file; reads only the start of each line."""
-    opened: Any = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # noqa: SIM115  # closed below
     found = set()
     try:
-        with opened as file:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
             while line := file.readline(_LONGEST_LINE):
                 if match := _HEAD.match(line):
                     with contextlib.suppress(ValueError):
@@ -247,7 +255,7 @@ def _row(row: Row, vocabulary: Vocabulary | None) -> dict[str, Any]:
     found = {
         "at": row.get("place"),
         "s": row.get("sample"),
-        "who": row.get("who"),
+        "who": _text(row.get("who"))[:60],
         "text": text,
         "cut": max(0, cut) or None,
         "r": _number(row.get("reward")),
