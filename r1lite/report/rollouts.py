@@ -33,6 +33,8 @@ _LONGEST_LINE = 1 << 28  # bytes
 _SCANNED = 400 << 20  # bytes of rollouts that are searched for recurring problems
 _DETAIL, _ANSWER = 600, 400  # characters
 _TEXT = 2_000_000  # maximum length of a completion; longer ones are cut, with a note
+_QUESTION = 20_000  # of a question, gold or prompt, which are shown at once
+_VERDICTS = 64
 _ENTRY = 150  # bytes
 Row = dict[str, Any]
 
@@ -234,12 +236,12 @@ def _group(group: Sequence[Row], vocabulary: Vocabulary | None) -> dict[str, Any
     ranked = sorted(group, key=lambda row: (_number(row.get("order")) or 0.0, -(_number(row.get("reward")) or 0.0)))
     return {
         "id": str(first.get("problem_id")),
-        "q": _text(first.get("question")),
-        "gold": _text(first.get("gold")),
+        "q": _cut(first.get("question")),
+        "gold": _cut(first.get("gold")),
         "meta": {str(key)[:60]: _text(value)[:200] for key, value in list(meta.items())[:12]}
         if isinstance(meta, dict)
         else {},
-        "prompt": _text(first.get("prompt")),
+        "prompt": _cut(first.get("prompt")),
         "rows": [_row(row, vocabulary) for row in ranked],
     }
 
@@ -268,7 +270,7 @@ def _row(row: Row, vocabulary: Vocabulary | None) -> dict[str, Any]:
         "err": _text(row.get("error"))[:_DETAIL],
         "by": _text(row.get("rejected_by")),
         "why": _text(row.get("reason"))[:_DETAIL],
-        "verdicts": [_verdict(one, at) for one in _list(row.get("verdicts")) if isinstance(one, dict)],
+        "verdicts": [_verdict(one, at) for one in _list(row.get("verdicts"))[:_VERDICTS] if isinstance(one, dict)],
     }
     if lengths is not None:
         ends, place = [0], 0
@@ -363,6 +365,11 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _cut(value: Any) -> str:
+    text = _text(value)
+    return text if len(text) <= _QUESTION else f"{text[:_QUESTION]} ... ({len(text) - _QUESTION:,} more characters)"
 
 
 def _number(value: Any) -> float | None:

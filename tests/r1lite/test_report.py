@@ -175,6 +175,17 @@ def test_rows_that_are_not_as_they_should_be(tmp_path):
     assert groups[-1]["rows"][0]["verdicts"][0]["span"] == [0, 4]
 
 
+def test_huge_texts_of_a_problem_are_cut(tmp_path):
+    run = made_run(tmp_path / "run", steps=1, rollouts=False)
+    huge = "\u200b" * 3_000_000
+    rows = [row_of(1, "p", 0, huge, right=True, question=huge, gold=huge, verdicts=[{"detail": "x" * 1000}] * 1000)]
+    write_rollouts(run, 1, rows)
+    (group,) = unpacked(elements(Report([run]).html())["c0-step-1"])["groups"]
+    assert group["q"] == group["gold"] == "\u200b" * 20_000 + " ... (2,980,000 more characters)"
+    assert len(group["rows"][0]["text"]) == 2_000_000
+    assert [len(one["detail"]) for one in group["rows"][0]["verdicts"]] == [600] * 64
+
+
 def test_problems_of_several_tasks_with_the_same_ids(tmp_path):
     def row(task, text, right):
         answer = {"text": text, "correct": right, "well_formed": True, "tokens": 1}
