@@ -79,7 +79,8 @@ def report_at_end(run: Path, say: Callable[[str], object], *, if_missing: bool =
     try:
         say(f"report    {write_report([run], run / FILE)}")
     except Exception as error:  # errors in the report must not affect the run
-        say(f"the report could not be written ({type(error).__name__}: {error}); to try again: r1lite report {run}")
+        again = f"r1lite report {shlex.quote(str(run))}"
+        say(f"the report could not be written ({type(error).__name__}: {error}); to try again: {again}")
 
 
 class Report:

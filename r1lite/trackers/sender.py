@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import secrets
+import shlex
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -100,9 +101,8 @@ class Sender:
     def _warn(self, why: str) -> None:
         if not self._told:
             self._told = True
-            self._say(
-                f"tracker {self.name}: {why}; the run continues. r1lite log {self.run} --to {self.name} sends the rest"
-            )
+            again = f"r1lite log {shlex.quote(str(self.run))} --to {self.name}"
+            self._say(f"tracker {self.name}: {why}; the run continues. {again} sends the rest")
 
     def _all(self, tracker: Tracker) -> None:
         note = _note(self._note)
