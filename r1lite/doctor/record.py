@@ -174,8 +174,8 @@ def read(path: Path) -> Record:
 def _believed(config: dict[str, Any]) -> dict[str, Any]:
     """The configuration without invalid numbers and names, which get their defaults."""
     return {
-        key: plausible(value)
-        for key, value in config.items()
+        key: value
+        for key, value in plausible(config).items()
         if (key not in _NUMBERS or _is_number(value)) and (key != "model" or isinstance(value, str))
     }
 

@@ -181,7 +181,8 @@ def about(run: Path, name: str, project: str, sent: int | None) -> About:
     except (OSError, ValueError) as error:
         raise UserError(f"{run}/config.yaml can't be read: {error}") from error
     stage = str(read_environment(run).get("stage") or "run")
-    return About(name, run.resolve().name, project, stage, run, config if isinstance(config, dict) else {}, sent)
+    settings = plausible(config) if isinstance(config, dict) else {}
+    return About(name, run.resolve().name, project, stage, run, settings, sent)
 
 
 def numbers(line: Mapping[str, Any], prefix: str = "") -> dict[str, float]:

@@ -270,7 +270,9 @@ def test_curves_whatever_an_interval_or_the_step_of_an_evaluation_is(value, tmp_
 @pytest.mark.parametrize("model", ["[a, [b]]", "2026-11-28", ".nan", "{a: {b: .inf}}", "null"])
 def test_a_page_whatever_the_configuration_holds(model, tmp_path):
     run = made_run(tmp_path / "run", steps=2)
-    (run / "config.yaml").write_text(f"model: {model}\nlr: {model}\ngroup_size: {model}\n")
+    (run / "config.yaml").write_text(
+        f"model: {model}\nlr: {model}\ngroup_size: {model}\n2026-11-28: 1\nhabits: {{? !!binary aGk= : 2, 3: 4}}\n"
+    )
     assert elements(Report([run]).html())["head"]
 
 
