@@ -56,12 +56,12 @@ def write_report(run_paths: Sequence[Path], out: Path, options: Options = Option
     beside = out.with_name(f"{out.stem}_files")
     made = Report(run_paths, options, beside=urllib.parse.quote(os.fsencode(beside.name)))
     try:
-        with replaced_file(out) as aside:
+        with replaced_file(out, alone=False) as aside:  # a run that ends may write it too
             aside.write_text(made.html(), encoding="utf-8")
         if options.everything:
             beside.mkdir(exist_ok=True)
             for name, chunk in made.chunks.items():
-                with replaced_file(beside / f"{name}.js") as aside:
+                with replaced_file(beside / f"{name}.js", alone=False) as aside:
                     aside.write_text(f'r1lite_chunk("{name}","{chunk.data}")\n', encoding="ascii")
     except OSError as error:
         raise UserError(f"--out {out}: can't be written: {error.strerror or error}") from error

@@ -28,7 +28,7 @@ def write_svg(run_paths: Sequence[Path], out: Path) -> None:
     runs = [read_run(place) for place in run_paths]
     text = picture(runs)
     try:
-        with replaced_file(out) as aside:
+        with replaced_file(out, alone=False) as aside:  # a run that ends may write it too
             aside.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UserError(f"--out {out}: can't be written: {error.strerror or error}") from error

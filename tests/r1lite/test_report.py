@@ -27,6 +27,7 @@ from r1lite.report.picture import picture, smoothed, ticks
 from r1lite.report.rollouts import evaluation_chunk, set_chunk
 from r1lite.report.stages import chunks
 from r1lite.report.tokens import Vocabulary, vocabulary_of
+from r1lite.run import files
 from r1lite.run.files import lock_folder
 from verifiers import rows
 
@@ -113,9 +114,9 @@ def test_files_that_are_no_files_or_go_away(tmp_path, monkeypatch):
     for name in ("evaluations/step-000001.jsonl", "checkpoints/step-000003/tokenizer.json"):
         os.mkfifo(run / name)  # whose reading would never end
     (run / "evaluations" / "step-\u00b2\u00b2\u00b2\u00b2\u00b2\u00b2.jsonl").write_text("{}\n")
-    files = rows.step_files(run)
-    files[0][1].unlink()  # --keep-rollouts, since the files were listed
-    monkeypatch.setattr(rows, "step_files", lambda path, folder="rollouts": files if folder == "rollouts" else [])
+    found = rows.step_files(run)
+    found[0][1].unlink()  # --keep-rollouts, since the files were listed
+    monkeypatch.setattr(rows, "step_files", lambda path, folder="rollouts": found if folder == "rollouts" else [])
     assert [chunk["step"] for chunk in Report([run]).head["runs"][0]["chunks"]] == [2, 3]
     monkeypatch.undo()
     assert [chunk["label"] for chunk in Report([run]).head["runs"][0]["chunks"]] == ["step 2", "step 3"]
@@ -322,6 +323,21 @@ def test_everything_lies_beside(tmp_path):
     assert (tmp_path / "page_files" / files[0]).read_text() == script  # of the first page, as before
     assert unpacked(elements(other.read_text())["head"])["beside"] == "b%23%25_files"
     assert len(list((tmp_path / "b#%_files").iterdir())) == 20
+
+
+def test_two_write_the_same_report_at_once(tmp_path, monkeypatch):
+    """The command, while the run ends: the second took the first one's half-written file away."""
+    run, sync, begun = made_run(tmp_path / "run", steps=1), files.sync, []
+
+    def meanwhile(path):
+        sync(path)
+        if not begun:
+            begun.append(path)
+            write_report([run], tmp_path / "report.html")
+
+    monkeypatch.setattr(files, "sync", meanwhile)
+    assert elements(write_report([run], tmp_path / "report.html").read_text())["head"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "run"]
 
 
 def test_everything_of_evaluations_and_sets(tmp_path):
