@@ -139,6 +139,11 @@ def _ran(name: str, *rest: str) -> int:
         return _fail(f"{name}: this machine, or its limit (ulimit -v), has too little memory", 1)
     except RunError as error:
         return _fail(str(error), 1)
+    except RuntimeError as error:  # of pathlib, wherever a path is used
+        if "determine home directory" not in str(error):
+            raise
+        given = next((word for word in rest if "~" in word), "a path")
+        return _fail(f"{given} begins with ~ and the name of no user of this machine: write the whole path", 2)
     except BrokenPipeError:  # for example `| head` after enough lines
         return (
             0

@@ -51,7 +51,9 @@ class Model:
     def __init__(self) -> None:
         self.tokenizer = AutoTokenizer.from_pretrained(MODEL, padding_side="left", trust_remote_code=False)
         self.lm: Any = AutoModelForCausalLM.from_pretrained(MODEL, trust_remote_code=False)
-        self.eos, self.pad = self.lm.generation_config.eos_token_id, self.tokenizer.pad_token_id
+        self.eos = torch.tensor(self.lm.generation_config.eos_token_id)  # one token, or several
+        self.tokenizer.pad_token = self.tokenizer.pad_token or self.tokenizer.eos_token
+        self.pad = self.tokenizer.pad_token_id
 
     @torch.inference_mode()
     def sample(self, problems: list[Problem], count: int, temperature: float) -> Batch:
@@ -62,7 +64,7 @@ class Model:
         how = {"do_sample": True, "temperature": temperature, "top_k": 0} if temperature else {"do_sample": False}
         ids: Tensor = self.lm.generate(**inputs, **how, max_new_tokens=MAX_TOKENS, pad_token_id=self.pad)
         completion_ids = ids[:, inputs["input_ids"].shape[1] :]  # [B, T], padded on the right
-        ends = completion_ids == self.eos
+        ends = torch.isin(completion_ids, self.eos)
         mask = ends.cumsum(dim=1) - ends.long() == 0  # [B, T]; True = sampled, the end token included
         texts = self.tokenizer.batch_decode(completion_ids, skip_special_tokens=True)
         attention = torch.cat([inputs["attention_mask"], mask.long()], dim=1)

@@ -11,6 +11,7 @@ HOSTILE = [
     "<svg onload=document.title='owned'>",
     "\u202egnp.exe\u202c \u2066hidden\u2069 \u200bzero\ufeffwidth",
     "\x1b[2J\x1b[31mred\x07 \x9b1mC1 \x00nul",
+    "invisible \U000e0041\U000e0042 and empty \u3164\u115f",
     "half a character \ud83d and a whole one \U0001f600",
     "<think>a &amp; b</think><answer>${document.title='owned'}</answer>",
 ]

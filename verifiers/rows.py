@@ -91,12 +91,12 @@ def rows(path: Path) -> Iterator[tuple[int, Any]]:
             ) from error
 
 
-def step_files(run: Path) -> list[tuple[int, Path]]:
-    """Returns (step, file) of a training run's rollouts, in order. If a step has two files, the compressed one, which
-    the run wrote, is used."""
+def step_files(run: Path, folder: str = "rollouts") -> list[tuple[int, Path]]:
+    """Returns (step, file) of a training run's rollouts, or evaluations, in order. If a step has two files, the
+    compressed one, which the run wrote, is used."""
     found = [
         (int(match[1]), path)
-        for path in (run / "rollouts").glob("step-*")
+        for path in (run / folder).glob("step-*")
         if (match := _STEP.fullmatch(path.name)) and path.is_file()  # not a pipe, which might never end
     ]
     return sorted(dict(sorted(found)).items())

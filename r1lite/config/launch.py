@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import ClassVar
 
 from pydantic import Field, field_validator, model_validator
@@ -48,6 +49,16 @@ class LaunchConfig(Section):
     verbose: bool = False
     """Show the engines' output too."""
 
+    @field_validator("engine_command")
+    @classmethod
+    def _has_words(cls, value: str | None) -> str | None:
+        try:
+            if value is None or shlex.split(value):
+                return value
+        except ValueError as error:
+            raise ValueError(f"--engine-command: {error}") from error
+        raise ValueError("--engine-command is empty")
+
     @field_validator("on")
     @classmethod
     def _is_a_place(cls, value: str) -> str:
@@ -66,6 +77,8 @@ class LaunchConfig(Section):
             raise ValueError(f"--on {self.on} needs --gpus-per-node, the GPUs of each of the cluster's nodes (0: CPUs)")
         if self.submit and self.on != "slurm":
             raise ValueError("--submit is for --on slurm")
-        if not self.engines and (self.tensor_parallel > 1 or self.engine_command):
-            raise ValueError("--tensor-parallel and --engine-command need --engines N")
+        if not self.engines and (self.tensor_parallel > 1 or self.engine_command or self.verbose):
+            raise ValueError("--tensor-parallel, --engine-command and --verbose need --engines N")
+        if self.verbose and self.on == "slurm":
+            raise ValueError("--verbose shows nothing with --on slurm: each process has a log of its own")
         return self

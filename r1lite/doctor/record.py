@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,10 +42,13 @@ class Window:
     """Consecutive steps."""
 
     lines: Sequence[dict[str, Any]]
+    known: Mapping[str, float | None] = field(default_factory=dict)  # means that were computed before
 
     def mean(self, key: str) -> float | None:
         """Mean of a metric over the steps that have it; "parts.math" reads a nested value."""
         assert key.partition(".")[0] in _KNOWN, key
+        if key in self.known:
+            return self.known[key]
         values = [value for line in self.lines if (value := _at(line, key)) is not None]
         return statistics.fmean(values) if values else None
 
@@ -68,6 +71,7 @@ class Record:
     config: dict[str, Any]
     metrics: list[dict[str, Any]]
     evaluations: list[dict[str, Any]] = field(default_factory=list)
+    _noise: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def width(self) -> int:
@@ -95,6 +99,15 @@ class Record:
         starts = range(len(self.metrics) % width, len(self.metrics), width)
         return [Window(self.metrics[start : start + width]) for start in starts]
 
+    def means_to_end(self, key: str) -> list[float | None]:
+        """The metric's mean from each step to the last one, in one pass."""
+        total, count, found = 0.0, 0, []
+        for line in reversed(self.metrics):
+            if (value := _at(line, key)) is not None:
+                total, count = total + value, count + 1
+            found.append(total / count if count else None)
+        return found[::-1]
+
     def error_of_rate(self, rate: float, steps: int | None = None) -> float:
         """Standard error of a rate over `steps` (default: a window's), given that a group's completions correlate."""
         group = max(1, int(self.config.get("group_size") or 1))
@@ -109,9 +122,11 @@ class Record:
         1.4826 median(|x_t+1 - x_t|) / sqrt(2): equals the standard deviation for white noise, and is robust against a
         few jumps (Rousseeuw and Croux 1993, doi:10.1080/01621459.1993.10476408, sec. 1).
         """
-        values = [value for line in self.metrics if (value := _at(line, key)) is not None]
-        steps = [abs(b - a) for a, b in itertools.pairwise(values)]
-        return 1.4826 * statistics.median(steps) / math.sqrt(2) if steps else 0.0
+        if key not in self._noise:  # asked for again at each step that may be a fall
+            values = [value for line in self.metrics if (value := _at(line, key)) is not None]
+            steps = [abs(b - a) for a, b in itertools.pairwise(values)]
+            self._noise[key] = 1.4826 * statistics.median(steps) / math.sqrt(2) if steps else 0.0
+        return self._noise[key]
 
     def error(self, key: str, *windows: Window) -> float:
         """Standard error of the difference of a rate or the reward between windows (for one window: of its mean).
@@ -151,7 +166,7 @@ def read(path: Path) -> Record:
         config = read_yaml(read_bytes(path / "config.yaml"))
     except (OSError, ValueError) as error:
         raise UserError(f"{path}/config.yaml can't be read: {error}") from error
-    metrics, evaluations = (_numbers_of(path / name) for name in ("metrics.jsonl", "evaluations.jsonl"))
+    metrics, evaluations = _numbers_of(path / "metrics.jsonl"), _numbers_of(path / "evaluations.jsonl", depth=0)
     metrics = [{key: value for key, value in line.items() if _has_its_form(key, value)} for line in metrics]
     return Record(path, _believed(config) if isinstance(config, dict) else {}, metrics, evaluations)
 
@@ -159,15 +174,15 @@ def read(path: Path) -> Record:
 def _believed(config: dict[str, Any]) -> dict[str, Any]:
     """The configuration without invalid numbers and names, which get their defaults."""
     return {
-        key: plausible(value)
-        for key, value in config.items()
+        key: value
+        for key, value in plausible(config).items()
         if (key not in _NUMBERS or _is_number(value)) and (key != "model" or isinstance(value, str))
     }
 
 
-def _numbers_of(path: Path) -> list[dict[str, Any]]:
-    """The numbers in the lines of a file of records."""
-    return [_numbers(line) for line in read_records(path) if _is_number(line["step"])]
+def _numbers_of(path: Path, depth: int = 3) -> list[dict[str, Any]]:
+    """The numbers in the lines of a file of records, and in objects of this depth."""
+    return [_numbers(line, depth) for line in read_records(path) if _is_number(line["step"])]
 
 
 def _has_its_form(key: str, value: Any) -> bool:
@@ -181,7 +196,7 @@ def _has_its_form(key: str, value: Any) -> bool:
     return not any(isinstance(one, dict) for one in values)
 
 
-def _numbers(values: dict[str, Any], depth: int = 3) -> dict[str, Any]:
+def _numbers(values: dict[str, Any], depth: int) -> dict[str, Any]:
     found = {}
     for key, value in values.items():
         if isinstance(value, dict) and depth:

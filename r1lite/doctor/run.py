@@ -6,19 +6,23 @@ a change counts only beyond three standard errors.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from r1lite.doctor.record import Finding, Record, Window, read
 from r1lite.run.environment import read_environment
+from r1lite.run.files import opened_regular
 
 __all__ = ["Record", "diagnose", "read"]
 
 _SURE = 3.0  # standard errors
 _AFTER = 3  # number of steps in which the effect of an update shows
+_SAID = 2000  # bytes of a message that are shown
 _SLOW_S = 1.0  # seconds of scoring in a step
 _WITHOUT_STEPS = ("cold-start", "eval", "reject")  # stages without metrics
+_RATES = ("reward", "accuracy", "format_rate")
 _FLAT_STEPS = 40  # a shorter run may not have had time to improve
 
 
@@ -31,9 +35,10 @@ def diagnose(run: Record | Path) -> list[Finding]:
 
 
 def _files(run: Record) -> Iterable[Finding]:
-    if (run.path / "stacks.txt").exists():
-        with open(run.path / "stacks.txt", encoding="utf-8", errors="replace") as file:
-            said = file.readline().strip().removeprefix("error: ")
+    said = None
+    with contextlib.suppress(OSError), opened_regular(run.path / "stacks.txt") as file:
+        said = file.readline(_SAID).decode("utf-8", "replace").strip().removeprefix("error: ")
+    if said is not None:
         yield Finding(
             "hung",
             "The watchdog ended the run because it made no progress.",
@@ -212,17 +217,18 @@ def _clipped(run: Record) -> Iterable[Finding]:
 
 def _broken(run: Record) -> Iterable[Finding]:
     """Finds a lasting fall of the reward with a change of the text within an update or two: the step was too large."""
+    means = {key: run.means_to_end(key) for key in _RATES}  # else every dip would read the whole rest of the run
     for place in range(1, len(run.metrics)):
         # A step samples with the weights after the step before, so the first step's update shows in the second step.
         before, after = Window(run.metrics[max(0, place - 5) : place]), Window(run.metrics[place : place + _AFTER])
         best, now = before.mean("reward"), after.mean("reward")
         if best is None or now is None or best - now < 0.5 * abs(best):
             continue
-        rest = Window(run.metrics[place:])  # the whole rest, so only computed for the few steps that may be a fall
+        rest = Window(run.metrics[place:], {key: known[place] for key, known in means.items()})
         then = rest.mean("reward")
         if then is None or best - then < 0.5 * abs(best):
             continue
-        if not any(_lower(run, key, before, rest) for key in ("reward", "accuracy", "format_rate")):
+        if not any(_lower(run, key, before, rest) for key in _RATES):
             continue
         moved = _moved(before, after)
         if not moved:

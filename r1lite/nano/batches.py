@@ -108,7 +108,7 @@ def batches(
         ends, share = list(itertools.accumulate(sizes)), sum(sizes) / _POOL
         parts = [[i for i, end in zip(order, ends, strict=True) if n < end / share <= n + 1] for n in range(_POOL)]
         shuffle.shuffle(parts)
-        for rows in parts:
+        for rows in filter(None, parts):  # of few texts, a long one may fill several
             yield _pad([prompts[i] for i in rows], [completions[i] for i in rows], tokenizer.pad_token_id)
 
 

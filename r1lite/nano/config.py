@@ -9,6 +9,13 @@ from r1lite.config.names import HubRepository, named
 from r1lite.nano.habits import HABITS
 
 TEXTS = ("word_problems", "add_carry", "countdown_small")
+SEARCH_HABITS = ("chain", "guess", "broken_chain")  # of countdown_small
+_OF_TEXT = {
+    "other_language": "add_carry",
+    "give_up": "countdown_small",
+    "give_up_first": "countdown_small",
+    "short_habits": "word_problems",
+}
 
 
 class PretrainConfig(Section):
@@ -90,6 +97,17 @@ class PretrainConfig(Section):
     def _one_tokenizer(self) -> "PretrainConfig":
         if self.start is not None and self.tokenizer is not None:
             raise ValueError("--start has its own tokenizer: omit --tokenizer")
+        return self
+
+    @model_validator(mode="after")
+    def _settings_of_the_text(self) -> "PretrainConfig":
+        for name, text in _OF_TEXT.items():
+            default = type(self).model_fields[name].get_default(call_default_factory=True)
+            if text != self.text and getattr(self, name) != default:
+                raise ValueError(f"--{name.replace('_', '-')} has no effect without --text {text}")
+        if self.text == "countdown_small" and (unknown := sorted(self.habits.keys() - SEARCH_HABITS)):
+            known = ", ".join(SEARCH_HABITS)
+            raise ValueError(f"--habits: countdown_small has no {', '.join(unknown)}; known: {known}")
         return self
 
     @model_validator(mode="after")

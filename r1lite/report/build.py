@@ -7,9 +7,11 @@ import contextlib
 import hashlib
 import html
 import importlib.resources
+import os
 import re
 import shlex
 import time
+import urllib.parse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,15 +53,15 @@ def write_report(run_paths: Sequence[Path], out: Path, options: Options = Option
 
     Raises: UserError if a path holds no run, or the file can't be written.
     """
-    made = Report(run_paths, options)
-    beside = out.with_name(made.beside)
+    beside = out.with_name(f"{out.stem}_files")
+    made = Report(run_paths, options, beside=urllib.parse.quote(os.fsencode(beside.name)))
     try:
-        with replaced_file(out) as aside:
+        with replaced_file(out, alone=False) as aside:  # a run that ends may write it too
             aside.write_text(made.html(), encoding="utf-8")
         if options.everything:
             beside.mkdir(exist_ok=True)
             for name, chunk in made.chunks.items():
-                with replaced_file(beside / f"{name}.js") as aside:
+                with replaced_file(beside / f"{name}.js", alone=False) as aside:
                     aside.write_text(f'r1lite_chunk("{name}","{chunk.data}")\n', encoding="ascii")
     except OSError as error:
         raise UserError(f"--out {out}: can't be written: {error.strerror or error}") from error
@@ -77,7 +79,8 @@ def report_at_end(run: Path, say: Callable[[str], object], *, if_missing: bool =
     try:
         say(f"report    {write_report([run], run / FILE)}")
     except Exception as error:  # errors in the report must not affect the run
-        say(f"the report could not be written ({type(error).__name__}: {error}); to try again: r1lite report {run}")
+        again = f"r1lite report {shlex.quote(str(run))}"
+        say(f"the report could not be written ({type(error).__name__}: {error}); to try again: {again}")
 
 
 class Report:
@@ -85,11 +88,13 @@ class Report:
 
     Args:
         live: the page polls its server for changes.
+        beside: the folder of everything, as in an address.
     """
 
-    def __init__(self, run_paths: Sequence[Path], options: Options = Options(), *, live: bool = False) -> None:
-        self.options, self.live = options, live
-        self.beside = f"{Path(file_name(len(run_paths))).stem}_files"  # folder of everything
+    def __init__(
+        self, run_paths: Sequence[Path], options: Options = Options(), *, live: bool = False, beside: str = ""
+    ) -> None:
+        self.options, self.live, self.beside = options, live, beside
         self.pipeline: dict[str, Any] | None = None
         if len(run_paths) == 1 and is_pipeline(run_paths[0]):
             check_links(run_paths[0])
@@ -110,7 +115,9 @@ class Report:
             parts[number]["extra"] = found.extra
             parts[number]["chunks"] = []
             for chunk in found.chunks:
-                name = f"c{number}-{re.sub('[^a-z0-9]+', '-', chunk.label)}"  # stable while a run continues
+                name = f"c{number}-{re.sub('[^a-z0-9]+', '-', chunk.label)}"
+                if live:  # a page that polls keeps a chunk by its name, but a run's number and content may change
+                    name += f"-{hashlib.sha256(chunk.data.encode()).hexdigest()[:12]}"
                 self.chunks[name] = chunk
                 parts[number]["chunks"].append(
                     {"id": name, "step": chunk.step, "label": chunk.label, "groups": chunk.groups, "of": chunk.of}
@@ -143,7 +150,7 @@ class Report:
             "made": time.strftime("%Y-%m-%d %H:%M"),
             "version": __version__,
             "live": self.live,
-            "beside": self.beside if self.options.everything and not self.live else None,
+            "beside": self.beside if self.options.everything else None,
             "metrics": series.described(),
             "pipeline": self.pipeline,
             "forecasts": self.forecasts,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,17 +25,20 @@ def main(argv: Sequence[str]) -> int:
         "--out", type=Path, help=f"output file (default: {FILE} in RUN; for N runs report-of-N-runs.html in the first)"
     )
     parser.add_argument(
-        "--max-mb", type=float, default=10.0, metavar="N", help="maximum size of the file; a larger run is sampled (10)"
+        "--max-mb", type=float, metavar="N", help="maximum size of the file; a larger run is sampled (10)"
     )
     parser.add_argument(
         "--everything",
         action="store_true",
-        help="every step and completion, in a folder beside the file, such as report_files",
+        help="every step and completion, in a folder beside the file: report_files for report.html",
     )
     parser.add_argument("--svg", action="store_true", help="write only the curves, as one SVG image")
     options = parser.parse_args(argv)
-    if options.max_mb <= 0:
-        raise UserError(f"--max-mb must be more than 0, got {options.max_mb:g}")
+    size = _size(options.max_mb)
+    without = "--svg" if options.svg else "--everything" if options.everything else None
+    for name, given in (("--everything", options.everything and options.svg), ("--max-mb", options.max_mb is not None)):
+        if without and given:
+            raise UserError(f"{without} leaves {name} without effect: omit one of them")
     default = options.runs[0] / file_name(len(options.runs))
     out = options.out or (default.with_suffix(".svg") if options.svg else default)
     _check(options.runs)
@@ -45,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
 
         write_svg(options.runs, out)
     else:
-        write_report(options.runs, out, Options(options.max_mb, options.everything))
+        write_report(options.runs, out, Options(size, options.everything))
     print(f"report    {out} ({out.stat().st_size / 2**20:.1f} MiB)")
     return 0
 
@@ -57,13 +61,20 @@ def watch(argv: Sequence[str]) -> int:
     )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's directory, or a pipeline's")
     parser.add_argument("--port", type=int, default=8321, help="port on 127.0.0.1 (8321; 0: any free port)")
-    parser.add_argument("--max-mb", type=float, default=10.0, metavar="N", help="maximum size of the completions (10)")
+    parser.add_argument("--max-mb", type=float, metavar="N", help="maximum size of the completions (10)")
     options = parser.parse_args(argv)
+    size = _size(options.max_mb)
     _check(options.runs)
     from r1lite.report.live import serve
 
-    serve(options.runs, options.port, Options(options.max_mb))
+    serve(options.runs, options.port, Options(size))
     return 0
+
+
+def _size(max_mb: float | None) -> float:
+    if max_mb is not None and not 0 < max_mb < math.inf:
+        raise UserError(f"--max-mb must be a number above 0, got {max_mb:g}")
+    return Options().max_mib if max_mb is None else max_mb
 
 
 def _check(runs: Sequence[Path]) -> None:

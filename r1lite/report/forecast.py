@@ -76,6 +76,8 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     if options.parameters is not None and options.parameters < 1:
         raise UserError(f"--parameters must be >= 1, got {options.parameters}")
+    if options.parameters is not None and options.against != "flops":
+        raise UserError("--parameters is only used with --against flops: add it, or omit --parameters")
     if options.seed < 0:
         raise UserError(f"--seed must be >= 0, got {options.seed}")
     runs = [read_run(path) for path in options.runs]

@@ -17,6 +17,7 @@ from typing import Any
 from r1lite.errors import UserError
 from r1lite.report.build import Options, Report
 from r1lite.report.rollouts import packed
+from r1lite.run.files import is_locked
 
 _FRESH_S = 2.0  # a younger page is not built again
 _NAMES = ("metrics.jsonl", "evaluations.jsonl", "summary.json", "manifest.json", "comparison.json", "config.yaml")
@@ -52,8 +53,9 @@ def make_server(run_paths: Sequence[Path], port: int, options: Options) -> http.
 
     try:
         server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    except OSError as error:
-        raise UserError(f"--port {port}: {error.strerror or error}; choose another port, or 0 for any") from error
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise UserError(f"--port {port}: {why}; choose another port, or 0 for any") from error
     server.daemon_threads = True
     return server
 
@@ -82,7 +84,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Serves `/`, `/head` and `/chunk/NAME`."""
         # Against DNS rebinding: another site's host name could point to this server.
-        host = (self.headers.get("Host") or "").rpartition(":")[0]
+        host = (self.headers.get("Host") or "").partition(":")[0]  # without a port for port 80
         if host not in ("127.0.0.1", "localhost"):
             self._reply(403, b"ask for 127.0.0.1", "text/plain")
             return
@@ -92,8 +94,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             path = ""
         try:
             report = self.source.now()
-        except (UserError, OSError) as error:  # its folder was moved, or a file of it is damaged
-            self._reply(503, str(error).encode("utf-8", "backslashreplace"), "text/plain; charset=utf-8")
+        except Exception as error:  # its folder was moved, or a file of it is damaged
+            said = str(error) if isinstance(error, UserError | OSError) else f"{type(error).__name__}: {error}"
+            self._reply(503, said.encode("utf-8", "backslashreplace"), "text/plain; charset=utf-8")
             return
         if path == "/":
             self._reply(200, report.html().encode(), "text/html; charset=utf-8")
@@ -126,6 +129,7 @@ def _state(run_paths: Sequence[Path]) -> str:
     for place in run_paths:
         stages = place / "stages"
         for folder in (place, *(sorted(stages.iterdir()) if stages.is_dir() else ())):
+            found.append(f"{folder} {is_locked(folder)}")  # a killed run leaves its files as they are
             for path in (*(folder / name for name in _NAMES), folder / "rollouts"):
                 if path.exists():
                     about = path.stat()

@@ -4,7 +4,7 @@
 const NS = "http://www.w3.org/2000/svg";
 const $ = (id) => document.getElementById(id);
 const RIGHT = new Set(["ok", "equal", "match", "valid", "right", "AC"]);
-const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+const CONTROL = /(?![\t\n\ufe0e\ufe0f])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;  // variation selectors of emoji stay
 const SHOWN = 4000;  // characters of a text that are shown at first
 const PAGE = 12;  // groups per page
 
@@ -44,7 +44,10 @@ function visible(value) {
   if (at < text.length) parts.push(text.slice(at));
   return parts;
 }
-const escaped = (char) => "\\u" + char.charCodeAt(0).toString(16).padStart(4, "0");
+function escaped(char) {
+  const code = char.codePointAt(0).toString(16);
+  return code.length > 4 ? `\\u{${code}}` : "\\u" + code.padStart(4, "0");
+}
 const plain = (value) => textOf(value).replace(CONTROL, escaped);
 
 // ---- data
@@ -57,11 +60,15 @@ const waiting = new Map();
 window.r1lite_chunk = (name, data) => { const done = waiting.get(name); if (done) done(data); };
 const cache = new Map();
 function chunk(info) {
-  if (!cache.has(info.id)) cache.set(info.id, load(info).then(unpack));
+  if (!cache.has(info.id)) cache.set(info.id, load(info).then(unpack).catch((error) => { cache.delete(info.id); throw error; }));
   return cache.get(info.id);
 }
 async function load(info) {
-  if (head.live) return (await fetch("chunk/" + encodeURIComponent(info.id))).text();
+  if (head.live) {
+    const reply = await fetch("chunk/" + encodeURIComponent(info.id));
+    if (!reply.ok) throw new Error(await reply.text());
+    return reply.text();
+  }
   const here = $(info.id);
   if (here) return here.textContent;
   return new Promise((done, fail) => {
@@ -405,9 +412,9 @@ function draw(plot) {
   values = values.concat(marks.flatMap((mark) => [mark.low, mark.high]));
   const info = head.metrics[plot.names[0]] || {};
   const log = info.scale === "log" && values.every((v) => v >= 0) && values.some((v) => v > 0);
-  const positive = log ? Math.min(...values.filter((v) => v > 0)) : 0;
+  const positive = log ? extremes(values.filter((v) => v > 0))[0] : 0;
   const to = log ? (v) => Math.log10(Math.max(v, positive)) : (v) => v;
-  let low = Math.min(...values.map(to)), high = Math.max(...values.map(to));
+  let [low, high] = extremes(values.map(to));
   if (info.unit === "share" && low >= 0) { low = high < .2 ? 0 : Math.min(low, .5) < .3 ? 0 : low; if (high > .85) high = 1; }
   if (high - low < 1e-12) { const half = Math.abs(high) * .1 || .5; low -= half; high += half; }
   const x0 = Math.min(...xs), x1 = Math.max(...xs, x0 + 1e-9);
@@ -435,6 +442,8 @@ function draw(plot) {
   plot.rest = () => { const one = found[0] || null; if (single && plot.names.length === 1 && one) { const last = one.strong.filter((v) => v !== null).at(-1); return valueOf(one.name, last) + (one.smooth ? " smoothed" : ""); } return ""; };
   plot.value.textContent = plot.rest();
 }
+// Not Math.min(...values): an engine limits the number of arguments, and many long runs have more values.
+const extremes = (values) => values.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
 // Ignores the few values that would flatten all others; they are clipped at the edge of the chart.
 function trimmed(values) {
   const known = values.filter((v) => v !== null).sort((a, b) => a - b);
@@ -468,8 +477,12 @@ function ticks(low, high, log) {
   if (log) { const found = []; for (let at = Math.ceil(low); at <= high; at += Math.max(1, Math.round(span / 3))) found.push(at); return found.length ? found : [low, high]; }
   let step = 10 ** Math.floor(Math.log10(span / 3));
   for (const factor of [1, 2, 5, 10]) if (span / (step * factor) <= 4.5) { step *= factor; break; }
-  const found = [];
-  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + step * 1e-9; at += step) found.push(Math.abs(at) < step * 1e-9 ? 0 : Number(at.toPrecision(12)));
+  const found = [], first = Math.ceil(low / step - 1e-9);
+  for (let i = 0; i < 10; i++) {  // of huge numbers, adding a step may give the same one
+    const at = (first + i) * step;
+    if (at > high + step * 1e-9) break;
+    found.push(Math.abs(at) < step * 1e-9 ? 0 : Number(at.toPrecision(12)));
+  }
   return found;
 }
 function nearest(sorted, value) {
@@ -651,7 +664,7 @@ function answer(run, info, group, row, most, count) {
   const kind = row.ok === 1 ? "yes" : row.ok === 0 ? "no" : "none";
   const bits = [];
   if (count > 1) bits.push(el("span", {class: "times", title: `${count} completions have this text`}, "× " + count));
-  if (row.who) bits.push(el("b", {}, row.who));
+  if (row.who) bits.push(el("b", {}, plain(row.who)));
   if (row.r !== undefined) bits.push(el("b", {}, "reward " + short(row.r)));
   if (row.ok !== undefined) bits.push(el("span", {class: row.ok ? "good" : "bad"}, row.ok ? "right" : "wrong")); else if (!["kept", "rejected"].includes(info.label)) bits.push(el("span", {class: "warn"}, "unscored"));
   if (row.adv !== undefined) bits.push(el("span", {class: "soft"}, `advantage ${row.adv > 0 ? "+" : ""}${short(row.adv)}`));
@@ -751,6 +764,28 @@ function keys(event) {
   else if (event.key === "c" && $("tint")) { const at = TINTS.findIndex(([value]) => value === state.tint); state.tint = TINTS[(at + 1) % TINTS.length][0]; redraw.rollouts(); }
   else if (event.key === "t") theme();
 }
+// Shows the next state of the runs. What was chosen is found again by name: a run, a step or a part may have begun before it.
+function update(next) {
+  const former = head.runs, was = former[state.run], ends = was ? [was.chunks[state.from], was.chunks[state.to]] : [];
+  const follows = !was || state.from === state.to && state.to === was.chunks.length - 1 && state.problem === null;
+  head = next;
+  const places = head.runs.map((run) => former.findIndex((one) => one.path === run.path));
+  state.hidden = new Set(places.flatMap((place, at) => (place < 0 ? head.pipeline && was : state.hidden.has(place)) ? [at] : []));
+  state.run = Math.max(0, head.runs.findIndex((run) => was && run.path === was.path));
+  const ids = new Set(head.runs.flatMap((run) => run.chunks.map((one) => one.id)));
+  for (const id of cache.keys()) if (!ids.has(id)) cache.delete(id);
+  redraw.overview(); redraw.forecast(); redraw.curves();
+  const begins = !$("controls") && head.runs.some((run) => run.chunks.length);
+  const builds = begins || document.querySelectorAll("main > section:not([hidden])").length !== document.querySelectorAll("nav a").length;
+  if (builds) build();
+  if (!$("controls")) return;
+  if (begins) state.run = head.runs.findIndex((run) => run.chunks.length);
+  const [from, to] = ends.map((end) => head.runs[state.run].chunks.findIndex((one) => end && one.label === end.label));
+  if (begins || follows || from < 0 || to < 0) { resetSteps(); redraw.rollouts(); return; }
+  Object.assign(state, {from, to});
+  controls();
+  if (builds) showGroups();
+}
 async function watch() {
   let tag = head.tag;
   for (;;) {
@@ -758,11 +793,8 @@ async function watch() {
     try {
       const reply = await fetch("head", {headers: {"If-None-Match": tag}});
       if (reply.status === 200) {
-        const last = head.runs[state.run].chunks.length - 1, follows = state.from === state.to && state.to === last && state.problem === null;
-        head = await unpack(await reply.text());
+        update(await unpack(await reply.text()));
         tag = head.tag;
-        redraw.overview(); redraw.forecast(); redraw.curves();
-        if (follows) { resetSteps(); redraw.rollouts(); } else if ($("controls")) controls();
       }
       $("made").textContent = reply.ok || reply.status === 304 ? "live" : plain(await reply.text());
     } catch { $("made").textContent = "the server is unreachable"; }

@@ -28,7 +28,7 @@ def write_svg(run_paths: Sequence[Path], out: Path) -> None:
     runs = [read_run(place) for place in run_paths]
     text = picture(runs)
     try:
-        with replaced_file(out) as aside:
+        with replaced_file(out, alone=False) as aside:  # a run that ends may write it too
             aside.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UserError(f"--out {out}: can't be written: {error.strerror or error}") from error
@@ -57,7 +57,7 @@ def picture(runs: Sequence[Run]) -> str:
         x = _LEFT + number * 160
         parts.append(
             f'<rect x="{x}" y="{height - 13}" width="12" height="4" fill="{_COLORS[number % len(_COLORS)]}"/>'
-            f'<text x="{x + 18}" y="{height - 7}">{_safe(run.name)[:22]}</text>'
+            f'<text x="{x + 18}" y="{height - 7}">{_safe(run.name[:22])}</text>'
         )
     return "".join([*parts, "</svg>\n"])
 

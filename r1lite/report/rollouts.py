@@ -33,6 +33,8 @@ _LONGEST_LINE = 1 << 28  # bytes
 _SCANNED = 400 << 20  # bytes of rollouts that are searched for recurring problems
 _DETAIL, _ANSWER = 600, 400  # characters
 _TEXT = 2_000_000  # maximum length of a completion; longer ones are cut, with a note
+_QUESTION = 20_000  # of a question, gold or prompt, which are shown at once
+_VERDICTS = 64
 _ENTRY = 150  # bytes
 Row = dict[str, Any]
 
@@ -109,10 +111,16 @@ def _problem(row: Row) -> tuple[str, ...]:
     return tuple(str(row.get(key)) for key in ("task", "problem_id", "problem"))
 
 
-def set_chunk(path: Path, label: str, vocabulary: Vocabulary | None, budget: int, most: int = 400) -> Chunk | None:
-    """Packs the first rows of a data set."""
-    read = itertools.islice(_read(path), most)
-    return _Packer(label, 0, vocabulary, frozenset()).within(list(_groups(read)), budget)
+def set_chunk(
+    path: Path, label: str, vocabulary: Vocabulary | None, budget: int, most: int | None = None
+) -> Chunk | None:
+    """Packs the groups of the first rows of a data set, `most` of them; the others are counted as left out."""
+    read = _read(path)
+    groups = list(_groups(itertools.islice(read, most)))
+    chunk = _Packer(label, 0, vocabulary, frozenset()).within(groups, budget)
+    if chunk is not None:
+        chunk.of += sum(1 for _ in itertools.groupby(read, key=lambda row: row.get("problem_id")))
+    return chunk
 
 
 def packed(value: Any) -> str:
@@ -175,7 +183,9 @@ def _spread(count: int) -> Iterator[int]:
 
 
 def _read(path: Path) -> Iterator[Row]:
-    """Yields the readable rows; a truncated file ends there."""
+    """Yields the readable rows; a truncated file ends there, and what is no file (a pipe might never end) has none."""
+    if not path.is_file():
+        return
     try:
         for _, row in rows.rows(path):
             if isinstance(row, dict):
@@ -196,7 +206,8 @@ def _recurring(files: Sequence[tuple[int, Path]]) -> frozenset[str]:
     counts: dict[str, int] = {}
     looked = 0
     for _, path in files:
-        looked += path.stat().st_size * (8 if path.suffix == ".gz" else 1)
+        with contextlib.suppress(FileNotFoundError):  # a run that goes on removes old steps (--keep-rollouts)
+            looked += path.stat().st_size * (8 if path.suffix == ".gz" else 1)
         if looked > _SCANNED:
             break
         for name in _names(path):
@@ -207,10 +218,9 @@ def _recurring(files: Sequence[tuple[int, Path]]) -> frozenset[str]:
 
 def _names(path: Path) -> set[str]:
     """Returns the problems of a file; reads only the start of each line."""
-    opened: Any = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # noqa: SIM115  # closed below
     found = set()
     try:
-        with opened as file:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
             while line := file.readline(_LONGEST_LINE):
                 if match := _HEAD.match(line):
                     with contextlib.suppress(ValueError):
@@ -226,12 +236,12 @@ def _group(group: Sequence[Row], vocabulary: Vocabulary | None) -> dict[str, Any
     ranked = sorted(group, key=lambda row: (_number(row.get("order")) or 0.0, -(_number(row.get("reward")) or 0.0)))
     return {
         "id": str(first.get("problem_id")),
-        "q": _text(first.get("question")),
-        "gold": _text(first.get("gold")),
+        "q": _cut(first.get("question")),
+        "gold": _cut(first.get("gold")),
         "meta": {str(key)[:60]: _text(value)[:200] for key, value in list(meta.items())[:12]}
         if isinstance(meta, dict)
         else {},
-        "prompt": _text(first.get("prompt")),
+        "prompt": _cut(first.get("prompt")),
         "rows": [_row(row, vocabulary) for row in ranked],
     }
 
@@ -247,7 +257,7 @@ def _row(row: Row, vocabulary: Vocabulary | None) -> dict[str, Any]:
     found = {
         "at": row.get("place"),
         "s": row.get("sample"),
-        "who": row.get("who"),
+        "who": _text(row.get("who"))[:60],
         "text": text,
         "cut": max(0, cut) or None,
         "r": _number(row.get("reward")),
@@ -260,7 +270,7 @@ def _row(row: Row, vocabulary: Vocabulary | None) -> dict[str, Any]:
         "err": _text(row.get("error"))[:_DETAIL],
         "by": _text(row.get("rejected_by")),
         "why": _text(row.get("reason"))[:_DETAIL],
-        "verdicts": [_verdict(one, at) for one in _list(row.get("verdicts")) if isinstance(one, dict)],
+        "verdicts": [_verdict(one, at) for one in _list(row.get("verdicts"))[:_VERDICTS] if isinstance(one, dict)],
     }
     if lengths is not None:
         ends, place = [0], 0
@@ -355,6 +365,11 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _cut(value: Any) -> str:
+    text = _text(value)
+    return text if len(text) <= _QUESTION else f"{text[:_QUESTION]} ... ({len(text) - _QUESTION:,} more characters)"
 
 
 def _number(value: Any) -> float | None:

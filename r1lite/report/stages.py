@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +14,12 @@ from r1lite.report import rollouts
 from r1lite.report.read import Run, read_run
 from r1lite.report.rollouts import Chunk
 from r1lite.report.tokens import vocabulary_of
-from r1lite.run.files import json_or_empty
+from r1lite.run.files import json_or_empty, read_bytes
 from verifiers import rows
 from verifiers.yaml_text import read_yaml
 
 _CHUNKS_OF_A_STAGE = 0.3  # share of the space for evaluations, besides rollouts
+_ROWS_OF_A_SET = 400
 _FACTS = (
     ("model", "model"),
     ("teacher", "teacher"),
@@ -69,16 +71,16 @@ def facts(run: Run) -> list[list[str]]:
 
 def chunks(run: Run, budget: int, *, whole: bool = False) -> RunParts:
     """Returns the packed completions and the parts that are specific to the stage."""
+    if whole:
+        budget = sys.maxsize
     if run.stage == "eval":
         return _evaluation(run, budget)
     if "steps" in run.summary and isinstance(run.summary["steps"], list):
-        return _set(run, budget)
+        return _set(run, budget, None if whole else _ROWS_OF_A_SET)
     found = RunParts(steps=len(rows.step_files(run.path)))
     for step, label, path in _answers(run):
         chunk, _ = rollouts.evaluation_chunk(path, step, label, int(budget * _CHUNKS_OF_A_STAGE / 3))
-        if chunk is not None and (
-            whole or chunk.size + sum(c.size for c in found.chunks) < budget * _CHUNKS_OF_A_STAGE
-        ):
+        if chunk is not None and chunk.size + sum(c.size for c in found.chunks) < budget * _CHUNKS_OF_A_STAGE:
             found.chunks.append(chunk)
     vocabulary = vocabulary_of(run.path, run.record.config.get("model"))
     left = budget - sum(chunk.size for chunk in found.chunks)
@@ -88,8 +90,7 @@ def chunks(run: Run, budget: int, *, whole: bool = False) -> RunParts:
 
 def _answers(run: Run) -> list[tuple[int, str, Path]]:
     """Returns the stored answers of evaluations; the last and the first come first, as they matter most."""
-    files = sorted((run.path / "evaluations").glob("step-*.jsonl*"))
-    found = [(int(path.name[5:11]), path) for path in files if path.name[5:11].isdigit()]
+    found = rows.step_files(run.path, "evaluations")
     ranked = [*found[-1:], *found[:1], *found[1:-1]] if len(found) > 1 else found
     return [(step, f"evaluation after step {step}" if step else "evaluation before", path) for step, path in ranked]
 
@@ -102,9 +103,10 @@ def _evaluation(run: Run, budget: int) -> RunParts:
     asked = run.record.config.get("against")
     if not (other / "problems.jsonl").exists() and isinstance(asked, str):
         given = Path(os.path.expanduser(asked))  # which leaves the home of an unknown user as it is
-        other = given if given.is_dir() else run.path.parent / given.name
+        other = given if os.path.isdir(given) else run.path.parent / given.name  # False for a name that is too long
     against = other / "problems.jsonl"
-    chunk, table = rollouts.evaluation_chunk(path, 0, "problems", budget, against if against.exists() else None)
+    there = against if os.path.isfile(against) else None
+    chunk, table = rollouts.evaluation_chunk(path, 0, "problems", budget, there)
     extra = {
         "kind": "eval",
         "tasks": run.summary.get("tasks"),
@@ -116,7 +118,7 @@ def _evaluation(run: Run, budget: int) -> RunParts:
     return RunParts([chunk] if chunk else [], extra)
 
 
-def _set(run: Run, budget: int) -> RunParts:
+def _set(run: Run, budget: int, most: int | None) -> RunParts:
     manifest = run.summary
     data = manifest.get("data")
     vocabulary = vocabulary_of(run.path, None)
@@ -126,7 +128,7 @@ def _set(run: Run, budget: int) -> RunParts:
     )
     for path, label in ((kept, "kept"), (run.path / "rejected.jsonl", "rejected")):
         if path.exists():
-            chunk = rollouts.set_chunk(path, label, vocabulary, budget // 2)
+            chunk = rollouts.set_chunk(path, label, vocabulary, budget // 2, most)
             found.chunks += [chunk] if chunk else []
     return found
 
@@ -139,7 +141,7 @@ def pipeline(out: Path) -> tuple[dict[str, Any], list[Run]]:
         name = path.stem
         record = json_or_empty(folder / f"{name}.json")
         try:
-            settings = read_yaml(path.read_bytes())
+            settings = read_yaml(read_bytes(path))
         except (OSError, ValueError):
             settings = None
         inputs = _inputs(settings if isinstance(settings, dict) else {}, folder)

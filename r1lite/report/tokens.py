@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from r1lite.run.files import read_bytes
 from r1lite.run.places import numbered_checkpoints
 
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
@@ -77,7 +78,7 @@ def vocabulary_of(run: Path, model: str | None) -> Vocabulary | None:
         places.append(Path(model_place(model)))
     for place in places:
         try:
-            return Vocabulary(json.loads((place / "tokenizer.json").read_text(encoding="utf-8")))
+            return Vocabulary(json.loads(read_bytes(place / "tokenizer.json").decode()))
         except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
             continue
     return None

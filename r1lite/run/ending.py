@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +35,7 @@ def _options(folder: Path, values: Any) -> str:
     trust = ""
     with contextlib.suppress(UserError):
         trust = " --trust" if isinstance(values, dict) and foreign(values) else ""
-    return f"--resume --out {folder}{trust}"
+    return f"--resume --out {shlex.quote(str(folder))}{trust}"
 
 
 @contextlib.contextmanager

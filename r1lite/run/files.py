@@ -197,9 +197,10 @@ def json_or_empty(path: Path) -> dict[str, Any]:
 
 
 def plausible(value: Any, depth: int = _DEEPEST) -> Any:
-    """Returns a value of a file with None for numbers that are not finite or too large, and for deep nesting."""
+    """Returns a value of a file with None for numbers that are not finite or too large, and for deep nesting. Keys,
+    which in YAML can be dates or bytes, become text."""
     if isinstance(value, dict):
-        return {key: plausible(one, depth - 1) for key, one in value.items()} if depth else None
+        return {str(key): plausible(one, depth - 1) for key, one in value.items()} if depth else None
     if isinstance(value, list | tuple):
         return [plausible(one, depth - 1) for one in value] if depth else None
     return None if isinstance(value, int | float) and not -_LARGEST <= value <= _LARGEST else value

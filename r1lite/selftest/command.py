@@ -19,6 +19,7 @@ from typing import IO, Any
 
 from r1lite import __version__
 from r1lite.errors import UserError
+from r1lite.run.files import write_text
 from r1lite.selftest import Options, Result
 from r1lite.selftest.groups import DTYPES, ENGINES, Group, groups
 from r1lite.training.early import refuse_missing
@@ -29,6 +30,10 @@ _LAST_LINES = 3
 def main(argv: Sequence[str]) -> int:
     """Returns 0 if nothing failed, 1 otherwise. Raises UserError."""
     options = _parser().parse_args(argv)
+    if not 0 < options.timeout_s < threading.TIMEOUT_MAX:
+        raise UserError(f"--timeout-s must be a number of seconds above 0, got {options.timeout_s:g}")
+    if options.out is not None and (options.out.is_dir() or not options.out.parent.is_dir()):  # else lost at the end
+        raise UserError(f"--out {options.out}: not a file in a folder that exists")
     refuse_missing(f"--model {options.model}", options.model)
     chosen = groups(options.engines, options.dtypes)
     if options.only:
@@ -56,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
             "seconds": round(seconds, 1),
             "results": [dataclasses.asdict(result) for result in results],
         }
-        options.out.write_text(json.dumps(kept, indent=1, default=str) + "\n", encoding="utf-8")
+        write_text(options.out, json.dumps(kept, indent=1, default=str) + "\n")
     return int(counts["failed"] > 0)
 
 

@@ -125,6 +125,12 @@ def _check(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
+def _count(text: str) -> int:
+    if (count := int(text)) < 0:
+        raise argparse.ArgumentTypeError(f"must be >= 0, got {count}")
+    return count
+
+
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="r1lite tasks", description="Lists the tasks with an example each.", allow_abbrev=False
@@ -135,7 +141,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     check.add_argument("--source", help="hub, bundled, or a file or folder with the columns of the Hub's data set")
     check.add_argument("--test-source", help="file with the test problems")
     check.add_argument("--test-split", default="test", help="split of the bundled problems to test on (test)")
-    check.add_argument("--show", type=int, default=20, metavar="N", help="number of failures to print (20)")
+    check.add_argument("--show", type=_count, default=20, metavar="N", help="number of failures to print (20)")
     show = actions.add_parser("card", help="print a task's card: origin, licence, columns, known bad rows")
     show.add_argument("name")
     return parser.parse_args(list(argv))

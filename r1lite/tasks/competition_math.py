@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from r1lite.tasks import Task
 from r1lite.tasks.sources import HubSplit, Row, Rows
 from verifiers import Problem
@@ -27,16 +29,21 @@ def problem(row: Row) -> Problem:
 
 
 def last_box(text: str) -> str | None:
-    """The content of the last `\\boxed{...}` (or `\\fbox`) with balanced braces; None if there is none."""
+    """The content of the last `\\boxed{...}` (or `\\fbox`) with balanced braces; None if there is none.
+
+    Without braces, as in `$\\boxed 5$`, it is the rest of the formula, as in MATH's own code.
+    """
     start = max(text.rfind("\\boxed"), text.rfind("\\fbox"))
-    opening = text.find("{", start) if start >= 0 else -1
-    if opening < 0:
+    if start < 0:
         return None
+    rest = re.sub(r"\\(?:boxed|fbox)\s*", "", text[start:], count=1)
+    if not rest.startswith("{"):  # a later brace is another command's
+        return re.split(r"\$|\\[\])]|\n", rest)[0].strip().rstrip(".") or None
     depth = 0
-    for at in range(opening, len(text)):
-        depth += (text[at] == "{") - (text[at] == "}")
+    for brace in re.finditer(r"\\.|[{}]", rest, re.DOTALL):  # an escaped brace opens and closes nothing
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
         if depth == 0:
-            return text[opening + 1 : at].strip() or None
+            return rest[1 : brace.start()].strip() or None
     return None
 
 

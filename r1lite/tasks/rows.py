@@ -30,7 +30,7 @@ def read_file(path: Path) -> Iterator[tuple[int, Any]]:
 
 def split_file(folder: Path, split: str, suffixes: Sequence[str]) -> Path | None:
     """The file of a split ("train" or "test") in a folder, with the first of these suffixes; None if there is none."""
-    return next((path for suffix in suffixes if (path := folder / f"{split}{suffix}").exists()), None)
+    return next((path for suffix in suffixes if (path := folder / f"{split}{suffix}").is_file()), None)
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:

@@ -62,19 +62,19 @@ TRACKERS: dict[str, tuple[str, str, str]] = {
 }
 
 
-def check(names: Sequence[str]) -> None:
-    """Raises UserError for a tracker that does not exist, is named twice, or whose library is not installed."""
+def check(names: Sequence[str], option: str = "--log-to") -> None:
+    """Raises UserError, which names the option, for a tracker that is unknown or named twice, or lacks its library."""
     import importlib.util
 
     for name in names:
         if names.count(name) > 1:
-            raise UserError(f"--log-to names {name} twice")
+            raise UserError(f"{option} names {name} twice")
         if name in TRACKERS:
             _, library, install = TRACKERS[name]
             if importlib.util.find_spec(library) is None:
-                raise UserError(f"--log-to {name} needs {library}: pip install '{install}'")
+                raise UserError(f"{option} {name} needs {library}: pip install '{install}'")
         else:
-            _entry_point(name)
+            _entry_point(name, option)
 
 
 def find(name: str) -> Callable[[], Tracker]:
@@ -85,10 +85,10 @@ def find(name: str) -> Callable[[], Tracker]:
     return made
 
 
-def _entry_point(name: str) -> importlib.metadata.EntryPoint:
+def _entry_point(name: str, option: str = "--log-to") -> importlib.metadata.EntryPoint:
     found = [point for point in importlib.metadata.entry_points(group=GROUP) if point.name == name]
     if len(found) == 1:
         return found[0]
     known = ", ".join(sorted({*TRACKERS, *(point.name for point in importlib.metadata.entry_points(group=GROUP))}))
     what = f"'{name}' is an entry point of {len(found)} distributions" if found else f"unknown tracker '{name}'"
-    raise UserError(f"--log-to: {what}; known: {known}")
+    raise UserError(f"{option}: {what}; known: {known}")

@@ -28,7 +28,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     if not (options.run / "config.yaml").exists():
         raise UserError(f"{options.run} holds no run (no config.yaml)")
-    check(options.to)
+    check(options.to, "--to")
     check_links(options.run)
     lines = read_records(options.run / "metrics.jsonl")
     steps = lines[-1]["step"] if lines else 0

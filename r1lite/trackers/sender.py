@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import secrets
+import shlex
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Any
 from r1lite.doctor import diagnose
 from r1lite.errors import UserError
 from r1lite.run.environment import read_environment
-from r1lite.run.files import TRACKERS, read_json, write_json
+from r1lite.run.files import TRACKERS, json_or_empty, plausible, read_bytes, read_json, write_json
 from r1lite.trackers import About, Tracker, find
 from verifiers import rows
 from verifiers.yaml_text import read_yaml
@@ -100,9 +101,8 @@ class Sender:
     def _warn(self, why: str) -> None:
         if not self._told:
             self._told = True
-            self._say(
-                f"tracker {self.name}: {why}; the run continues. r1lite log {self.run} --to {self.name} sends the rest"
-            )
+            again = f"r1lite log {shlex.quote(str(self.run))} --to {self.name}"
+            self._say(f"tracker {self.name}: {why}; the run continues. {again} sends the rest")
 
     def _all(self, tracker: Tracker) -> None:
         note = _note(self._note)
@@ -141,7 +141,7 @@ class Sender:
 
     def _lines(self, name: str) -> Iterator[dict[str, Any]]:
         path = self.run / name
-        if not path.exists():
+        if not path.is_file():
             return
         with open(path, "rb") as file:
             file.seek(self._places[name])
@@ -151,8 +151,9 @@ class Sender:
                 self._places[name] += len(line)
                 try:
                     record = json.loads(line)
-                except ValueError:
+                except (ValueError, RecursionError):
                     continue
+                record = plausible(record)
                 if isinstance(record, dict) and isinstance(record.get("step"), int):
                     yield record
 
@@ -164,7 +165,7 @@ class Sender:
             return
         try:
             found = sample(path, step)
-        except FileNotFoundError:  # removed already (--keep-rollouts)
+        except (OSError, ValueError):  # removed already (--keep-rollouts), or cut short: the rest is still sent
             return
         tracker.table(step, COLUMNS, found)
 
@@ -176,11 +177,12 @@ class Sender:
 def about(run: Path, name: str, project: str, sent: int | None) -> About:
     """Returns the description of a run for a tracker. Raises UserError if its configuration can't be read."""
     try:
-        config = read_yaml((run / "config.yaml").read_bytes())
+        config = read_yaml(read_bytes(run / "config.yaml"))
     except (OSError, ValueError) as error:
         raise UserError(f"{run}/config.yaml can't be read: {error}") from error
     stage = str(read_environment(run).get("stage") or "run")
-    return About(name, run.resolve().name, project, stage, run, config if isinstance(config, dict) else {}, sent)
+    settings = plausible(config) if isinstance(config, dict) else {}
+    return About(name, run.resolve().name, project, stage, run, settings, sent)
 
 
 def numbers(line: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
@@ -228,13 +230,9 @@ def sample(path: Path, step: int) -> list[list[Any]]:
 
 def outcome(run: Path) -> tuple[dict[str, float], list[str]]:
     """Returns (numbers of the summary, findings) of a run, as far as they exist."""
-    summary: dict[str, float] = {}
-    try:
-        found = read_json(run / "summary.json")
-        summary = numbers({key: value for key, value in found.items() if key != "learnt"})
-        summary = {name: value for name, value in summary.items() if "examples" not in name}
-    except UserError:
-        pass  # the run has not ended
+    found = json_or_empty(run / "summary.json")  # none if the run has not ended
+    summary = numbers({key: value for key, value in found.items() if key != "learnt"})
+    summary = {name: value for name, value in summary.items() if "examples" not in name}
     try:
         return summary, [str(finding) for finding in diagnose(run)]
     except UserError:

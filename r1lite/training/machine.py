@@ -31,6 +31,7 @@ RECIPES = {
     "nano-countdown": "recipes/countdown-nano.yaml",
     QWEN: "recipes/gsm8k-qwen2.5-0.5b.yaml",
 }
+_PICKS = {"model", "task"}  # of a recipe that is named; one that is picked for a model follows them
 SUPERVISED_RECIPES = dict.fromkeys(MODELS, "recipes/sft-nano.yaml")
 _MAX_THREADS = 8  # by default
 _MOST_ASKED = 512  # as of --threads
@@ -252,12 +253,13 @@ def recipe_for(
     if issubclass(config_class, SupervisedConfig):
         if model in SUPERVISED_RECIPES:
             path = SUPERVISED_RECIPES[model]
-            return f"{path}, picked for this model", read_recipe(bundled(path), config_class)
+            keys = read_recipe(bundled(path), config_class)
+            return f"{path}, picked for this model", {k: keys[k] for k in keys if k not in _PICKS}
     elif (name := split(model)[0]) in RECIPES:
         keys = read_recipe(bundled(RECIPES[name]), GRPOConfig)
         # PPO needs no groups.
         own = {"group_size", "prompts_per_step"} - set(preset) if issubclass(config_class, PPOConfig) else set()
-        fields = config_class.model_fields.keys() - own
+        fields = config_class.model_fields.keys() - own - _PICKS
         return f"{RECIPES[name]}, picked for this model", {k: keys[k] for k in keys if k in fields}
     folder = Path(model).resolve()
     run = folder.parent.parent / "config.yaml"

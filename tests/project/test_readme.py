@@ -1,7 +1,10 @@
 """The README's blocks run (with fewer steps and problems), its links lead somewhere, and it stays short."""
 
+import json
 import os
 import re
+import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -63,3 +66,18 @@ def test_the_page_of_the_algorithm_is_short_and_learns(tmp_path, forks):
     before, after = (float(x) for x in re.findall(r"(?:before|after): +([\d.]+)%", said))
     assert before < 45
     assert after > before + 25
+
+
+@pytest.mark.slow
+def test_the_page_of_the_algorithm_takes_other_models(tmp_path):
+    """Most models have several end tokens, and many have no token for padding."""
+    torch = pytest.importorskip("torch")
+    folder = shutil.copytree(ROOT / "r1lite" / "nano" / "model", tmp_path / "model")
+    for name, changes in (("generation_config", {"eos_token_id": [0, 5]}), ("tokenizer_config", {"pad_token": None})):
+        values = json.loads((folder / f"{name}.json").read_text())
+        (folder / f"{name}.json").write_text(json.dumps({**values, **changes}))
+    page = runpy.run_path(str(ROOT / "recipes" / "grpo_from_scratch.py"))
+    page["Model"].__init__.__globals__["MODEL"] = folder
+    batch = page["Model"]().sample(page["load_problems"]("test")[:2], 2, temperature=1.0)
+    assert batch.mask.dtype == torch.bool
+    assert batch.mask[:, 0].all()

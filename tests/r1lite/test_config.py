@@ -50,7 +50,10 @@ def test_mistakes(argv, message):
 @pytest.mark.parametrize("name", ["gsm8k-nano", "gsm8k-nano.yaml", "recipes/gsm8k-nano.yaml"])
 def test_recipes_that_ship_are_found_by_name_from_anywhere(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert load(GRPOConfig, [name, "--steps", "3"]).prompts_per_step == 16
+    named = load(GRPOConfig, [name, "--steps", "3"])  # also on a GPU, where another model is the default
+    assert (named.prompts_per_step, named.model, named.task) == (16, "nano", "gsm8k")
+    search = load(GRPOConfig, ["countdown-nano"])
+    assert (search.model, search.task) == ("nano-countdown", "countdown_small")
     (tmp_path / "gsm8k-nano.yaml").write_text("prompts_per_step: 5\n")  # a file of the user's comes first
     assert load(GRPOConfig, ["gsm8k-nano.yaml"]).prompts_per_step == 5
 

@@ -113,6 +113,13 @@ def test_any_text_survives_the_tokenizer(tokenizer, text):
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("size", [1, 2])
+def test_batches_of_few_texts_are_never_empty(size, tokenizer):
+    texts = searches({"chain": 1.0}, random.Random(0), give_up=[0.0, 0.5])
+    made = batches(texts, tokenizer, batch_size=size, template="short", even_tokens=True)
+    assert all(len(batch.input_ids) for batch in itertools.islice(made, 64))
+
+
 def test_batches_have_equally_many_tokens(tokenizer):
     texts = searches({"chain": 1.0}, random.Random(3), give_up=[0.0, 0.5])
     found = list(itertools.islice(batches(texts, tokenizer, batch_size=16, template="short", even_tokens=True), 64))

@@ -2,8 +2,10 @@
 
 import json
 import os
+import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -230,6 +232,24 @@ def test_held_out_problems_that_get_worse(tmp_path):
     assert "held out 70.0% at step 20, 40.0% at step 40" in finding.evidence
 
 
+def test_evaluations_whose_rates_are_no_numbers(tmp_path):
+    run = made_run(tmp_path / "run")
+    lines = [json.dumps({"step": step, "pass_at_1": {"a": 1}, "problems": {"a": 1}}) + "\n" for step in range(4)]
+    (run / "evaluations.jsonl").write_text("".join(lines))
+    assert diagnose(run) == []
+
+
+def test_a_long_run_of_dips_is_read_in_linear_time(tmp_path):
+    """Where rewards scatter about 0, every other step may begin a lasting fall: 54 CPU s while each read the rest."""
+    run = made_run(tmp_path / "run", {"reward": 0.0}, steps=4000)
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    rng = random.Random(0)
+    (run / "metrics.jsonl").write_text("".join(json.dumps({**it, "reward": rng.gauss(0, 1)}) + "\n" for it in lines))
+    began = time.process_time()
+    diagnose(run)
+    assert time.process_time() - began < 10
+
+
 def test_timeouts_are_told_from_wrong_answers(tmp_path):
     run = made_run(tmp_path / "run", {"reasons": {"code": {"timeout": 40, "equal": 60}, "format": {"ok": 100}}})
     (finding,) = diagnose(run)
@@ -245,6 +265,11 @@ def test_files_that_trouble_leaves(tmp_path):
     hung, nonfinite = diagnose(run)
     assert (hung.name, nonfinite.name) == ("hung", "nonfinite")
     assert "no progress for 5 s in scoring" in hung.evidence
+    (run / "stacks.txt").write_text("x" * 1_000_000)
+    assert len(diagnose(run)[0].evidence) < 3000
+    (run / "stacks.txt").unlink()
+    os.mkfifo(run / "stacks.txt")  # whose reading would never end
+    assert [finding.name for finding in diagnose(run)] == ["nonfinite"]
 
 
 @pytest.mark.parametrize("stage", ["cold-start", "eval", "reject"])

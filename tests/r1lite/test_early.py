@@ -50,6 +50,8 @@ REFUSED = [
     (["grpo", "--max-staleness", "1", "--replay-order", "full"], "--replay-order full: there is no run with rollouts/"),
     (["eval", "--against", "nothere"], "--against nothere: no such folder here"),
     (["grpo", "--model", "runs/x"], "--model runs/x: no such folder here"),
+    (["eval", "--model", "~nobody-here/x"], "~nobody-here/x begins with ~ and the name of no user of this machine"),
+    (["grpo", "--out", "~nobody-here/x"], "~nobody-here/x begins with ~ and the name of no user of this machine"),
     (["ppo", "--critic-model", "nothere"], "--critic-model nothere: no such folder here"),
     (["cold-start", "--rewrite", "model", "--rewrite-model", "no/where"], "--rewrite-model no/where: no such folder"),
     (["distill", "--teacher", "nothere@main"], "--teacher nothere@main: no such folder here"),

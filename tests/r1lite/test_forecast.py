@@ -194,6 +194,8 @@ def test_too_few_evaluations(tmp_path, capsys):
     assert FEWEST == sigmoid.FEWEST
     assert main(["forecast", str(made_run(tmp_path / "run"))]) == 2
     assert "run: 3 evaluations of pass_at_1, but 6 are needed" in capsys.readouterr().err
+    assert main(["forecast", str(tmp_path / "run"), "--parameters", "1000"]) == 2
+    assert "--against flops" in capsys.readouterr().err
     assert main(["forecast", str(tmp_path)]) == 2
     assert "contains no run" in capsys.readouterr().err
 

@@ -228,11 +228,15 @@ def test_upload_of_a_pretrained_model(tmp_path, monkeypatch, capsys):
 @pytest.mark.quick
 def test_what_the_hub_refuses_is_said(tmp_path, monkeypatch, capsys):
     class Refusing(FakeApi):
-        def upload_folder(self, **options):
-            raise OSError("no route\nmore")
+        trouble = OSError
 
-    with pytest.raises(RunError, match=r"--push-to-hub me/x: no route\. The model itself is complete"):
-        push(tmp_path, "me/x", kind="model", files=MODEL_FILES, what="model", api=Refusing())
+        def upload_folder(self, **options):
+            raise self.trouble("no route\nmore")
+
+    for trouble in (OSError, type("ConnectError", (Exception,), {})):  # that of the library's transport is its own
+        monkeypatch.setattr(Refusing, "trouble", trouble)
+        with pytest.raises(RunError, match=r"--push-to-hub me/x: no route\. The model itself is complete"):
+            push(tmp_path, "me/x", kind="model", files=MODEL_FILES, what="model", api=Refusing())
     assert main(["grpo", "--model", "nano", "--push-to-hub", "a b/c", "--out", str(tmp_path / "run")]) == 2
     assert "OWNER/NAME" in capsys.readouterr().err
 

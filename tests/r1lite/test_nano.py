@@ -21,8 +21,9 @@ from r1lite.config import read_recipe  # noqa: E402
 from r1lite.errors import UserError  # noqa: E402
 from r1lite.nano import nano_path  # noqa: E402
 from r1lite.nano.batches import batches, examples  # noqa: E402
-from r1lite.nano.config import PretrainConfig  # noqa: E402
+from r1lite.nano.config import SEARCH_HABITS, PretrainConfig  # noqa: E402
 from r1lite.nano.habits import HABITS, example  # noqa: E402
+from r1lite.nano.search_habits import search_habits  # noqa: E402
 from r1lite.stages import pretrain  # noqa: E402
 from r1lite.tasks.word_problems import generate, in_test, sample  # noqa: E402
 from verifiers import Completion, Problem  # noqa: E402
@@ -254,6 +255,22 @@ def test_tokenizers_that_are_refused(given, message, tmp_path, tiny_tokenizer):
     with pytest.raises(UserError, match=message):
         pretrain.run(config)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"give_up": 0.3}, "--give-up has no effect without --text countdown_small"),
+        ({"text": "add_carry", "give_up_first": [0.5]}, "--give-up-first has no effect"),
+        ({"text": "countdown_small", "other_language": 0.1}, "--other-language has no effect without --text add_carry"),
+        ({"text": "countdown_small", "short_habits": {"chain": 1.0}}, "--short-habits has no effect"),
+        ({"text": "countdown_small", "habits": {"slipped_chain": 1.0}}, "countdown_small has no slipped_chain"),
+    ],
+)
+def test_settings_of_another_text_are_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        PretrainConfig(**values)
+    assert set(SEARCH_HABITS) == set(search_habits([0.5]))
 
 
 def test_one_tokenizer_only():

@@ -27,6 +27,9 @@ from r1lite.report.picture import picture, smoothed, ticks
 from r1lite.report.rollouts import evaluation_chunk, set_chunk
 from r1lite.report.stages import chunks
 from r1lite.report.tokens import Vocabulary, vocabulary_of
+from r1lite.run import files
+from r1lite.run.files import lock_folder
+from verifiers import rows
 
 
 def unpacked(text):
@@ -87,6 +90,45 @@ def test_what_is_no_run_is_refused(tmp_path, capsys):
     assert "is not a folder" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("command", "options", "named"),
+    [
+        ("report", ["--max-mb", "nan"], "--max-mb must be"),
+        ("report", ["--max-mb", "inf"], "--max-mb must be"),
+        ("watch", ["--max-mb", "0"], "--max-mb must be"),
+        ("report", ["--svg", "--everything"], "--svg leaves --everything without effect"),
+        ("report", ["--svg", "--max-mb", "3"], "--svg leaves --max-mb"),
+        ("report", ["--everything", "--max-mb", "3"], "--everything leaves --max-mb"),
+        ("watch", ["--port", "70000"], "--port 70000"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(command, options, named, tmp_path, capsys):
+    assert main([command, str(made_run(tmp_path / "run", steps=1)), *options]) == 2
+    assert named in capsys.readouterr().err
+
+
+def test_files_that_are_no_files_or_go_away(tmp_path, monkeypatch):
+    run = made_run(tmp_path / "run", steps=3)
+    (run / "evaluations").mkdir()
+    (run / "checkpoints" / "step-000003").mkdir(parents=True)
+    for name in ("evaluations/step-000001.jsonl", "checkpoints/step-000003/tokenizer.json"):
+        os.mkfifo(run / name)  # whose reading would never end
+    (run / "evaluations" / "step-\u00b2\u00b2\u00b2\u00b2\u00b2\u00b2.jsonl").write_text("{}\n")
+    found = rows.step_files(run)
+    found[0][1].unlink()  # --keep-rollouts, since the files were listed
+    monkeypatch.setattr(rows, "step_files", lambda path, folder="rollouts": found if folder == "rollouts" else [])
+    assert [chunk["step"] for chunk in Report([run]).head["runs"][0]["chunks"]] == [2, 3]
+    monkeypatch.undo()
+    assert [chunk["label"] for chunk in Report([run]).head["runs"][0]["chunks"]] == ["step 2", "step 3"]
+    (run / "environment.json").write_text('{"schema": 1, "stage": "eval"}')
+    (run / "config.yaml").write_text(json.dumps({"against": "a" * 300}))
+    (run / "problems.jsonl").write_text('{"problem_id": "p", "greedy": {"text": "7"}}\n')
+    assert [chunk["groups"] for chunk in Report([run]).head["runs"][0]["chunks"]] == [1]
+    pipeline = made_pipeline(tmp_path / "pipeline")
+    os.mkfifo(pipeline / "stages" / "pipe.yaml")
+    assert len(Report([pipeline]).head["pipeline"]["nodes"]) == 4
+
+
 def test_nothing_of_the_data_is_markup(tmp_path):
     run = made_run(tmp_path / "<b>run", steps=2, hostile=HOSTILE)
     page = Report([run]).html()
@@ -132,6 +174,17 @@ def test_rows_that_are_not_as_they_should_be(tmp_path):
     groups = unpacked(elements(Report([run]).html())["c0-step-2"])["groups"]
     assert sum(len(group["rows"]) for group in groups) == 5
     assert groups[-1]["rows"][0]["verdicts"][0]["span"] == [0, 4]
+
+
+def test_huge_texts_of_a_problem_are_cut(tmp_path):
+    run = made_run(tmp_path / "run", steps=1, rollouts=False)
+    huge = "\u200b" * 3_000_000
+    rows = [row_of(1, "p", 0, huge, right=True, question=huge, gold=huge, verdicts=[{"detail": "x" * 1000}] * 1000)]
+    write_rollouts(run, 1, rows)
+    (group,) = unpacked(elements(Report([run]).html())["c0-step-1"])["groups"]
+    assert group["q"] == group["gold"] == "\u200b" * 20_000 + " ... (2,980,000 more characters)"
+    assert len(group["rows"][0]["text"]) == 2_000_000
+    assert [len(one["detail"]) for one in group["rows"][0]["verdicts"]] == [600] * 64
 
 
 def test_problems_of_several_tasks_with_the_same_ids(tmp_path):
@@ -218,7 +271,9 @@ def test_curves_whatever_an_interval_or_the_step_of_an_evaluation_is(value, tmp_
 @pytest.mark.parametrize("model", ["[a, [b]]", "2026-11-28", ".nan", "{a: {b: .inf}}", "null"])
 def test_a_page_whatever_the_configuration_holds(model, tmp_path):
     run = made_run(tmp_path / "run", steps=2)
-    (run / "config.yaml").write_text(f"model: {model}\nlr: {model}\ngroup_size: {model}\n")
+    (run / "config.yaml").write_text(
+        f"model: {model}\nlr: {model}\ngroup_size: {model}\n2026-11-28: 1\nhabits: {{? !!binary aGk= : 2, 3: 4}}\n"
+    )
     assert elements(Report([run]).html())["head"]
 
 
@@ -259,11 +314,48 @@ def test_the_size_is_kept(tmp_path):
 def test_everything_lies_beside(tmp_path):
     run = made_run(tmp_path / "run")
     out = write_report([run], tmp_path / "page.html", Options(max_mib=0.01, everything=True))
-    files = sorted(path.name for path in (tmp_path / "report_files").iterdir())
+    files = sorted(path.name for path in (tmp_path / "page_files").iterdir())
     assert len(files) == 20
-    script = (tmp_path / "report_files" / files[0]).read_text()
+    script = (tmp_path / "page_files" / files[0]).read_text()
     assert re.fullmatch(r'r1lite_chunk\("c0-step-1","[A-Za-z0-9+/=]+"\)\n', script)
     assert list(elements(out.read_text())) == ["head"]
+    other = write_report([made_run(tmp_path / "b", seed=1)], tmp_path / "b#%.html", Options(everything=True))
+    assert (tmp_path / "page_files" / files[0]).read_text() == script  # of the first page, as before
+    assert unpacked(elements(other.read_text())["head"])["beside"] == "b%23%25_files"
+    assert len(list((tmp_path / "b#%_files").iterdir())) == 20
+
+
+def test_two_write_the_same_report_at_once(tmp_path, monkeypatch):
+    """The command, while the run ends: the second took the first one's half-written file away."""
+    run, sync, begun = made_run(tmp_path / "run", steps=1), files.sync, []
+
+    def meanwhile(path):
+        sync(path)
+        if not begun:
+            begun.append(path)
+            write_report([run], tmp_path / "report.html")
+
+    monkeypatch.setattr(files, "sync", meanwhile)
+    assert elements(write_report([run], tmp_path / "report.html").read_text())["head"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "run"]
+
+
+def test_everything_of_evaluations_and_sets(tmp_path):
+    long = [os.urandom(2000).hex() for _ in range(500)]
+    run, made = made_run(tmp_path / "run", steps=1), tmp_path / "set"
+    (run / "evaluations").mkdir()
+    lines = [json.dumps({"problem_id": f"p{n}", "greedy": {"text": text}}) for n, text in enumerate(long)]
+    (run / "evaluations" / "step-000000.jsonl").write_text("\n".join(lines))
+    made.mkdir()
+    (made / "config.yaml").write_text("task: gsm8k\n")
+    (made / "manifest.json").write_text('{"steps": []}')
+    (made / "train.jsonl").write_text(
+        "".join(json.dumps({"problem_id": f"p{n}", "completion": text}) + "\n" for n, text in enumerate(long))
+    )
+    for place, most in ((run, 499), (made, 400)):
+        some, every = (Report([place], Options(1, whole)).head["runs"][0]["chunks"][0] for whole in (False, True))
+        assert 0 < some["groups"] <= most
+        assert every["groups"] == every["of"] == some["of"] == 500
 
 
 def test_seeds_and_others(tmp_path):
@@ -295,14 +387,15 @@ def test_a_very_long_run_is_drawn_by_means(tmp_path):
 def test_the_picture(tmp_path):
     import xml.etree.ElementTree as tree
 
-    runs = [made_run(tmp_path / f"<{seed}>", seed=seed) for seed in (0, 1)]
+    runs = [made_run(tmp_path / f"{name}", seed=seed) for seed, name in enumerate(("<0>", "<1>", "a" * 20 + "&b"))]
     out = tmp_path / "curves.svg"
     assert main(["report", *map(str, runs), "--svg", "--out", str(out)]) == 0
     root = tree.fromstring(out.read_text())
     texts = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"Reward", "Accuracy", "Length, tokens", "Entropy, nats per token", "<0>", "<1>"} <= set(texts)
+    assert "a" * 20 + "&b" in texts
     paths = [node for node in root.iter("{http://www.w3.org/2000/svg}path") if node.get("stroke-width") == "2"]
-    assert len(paths) == 2 * (1 + 1 + 2 + 1 + 1)  # the mean and the largest length; the loss is the last one
+    assert len(paths) == 3 * (1 + 1 + 2 + 1 + 1)  # the mean and the largest length; the loss is the last one
 
 
 def test_a_pipeline(tmp_path):
@@ -362,7 +455,8 @@ def test_tokens_of_sentence_piece():
     assert vocabulary.lengths([1, 2, 3, 4, 0], "It is\u00e9") == [2, 3, 0, 1, 0]
 
 
-def test_the_live_page(tmp_path):
+def test_the_live_page(tmp_path, monkeypatch):
+    monkeypatch.setattr("r1lite.report.live._FRESH_S", 0.0)
     run = made_run(tmp_path / "run", finished=False)
     server = make_server([run], 0, Options())
     Thread(target=server.serve_forever, daemon=True).start()
@@ -378,6 +472,10 @@ def test_the_live_page(tmp_path):
         asked = urllib.request.Request(f"{address}/head", headers={"If-None-Match": tag})
         with pytest.raises(urllib.error.HTTPError, match="304"):
             urllib.request.urlopen(asked)
+        with lock_folder(run), urllib.request.urlopen(asked) as reply:  # goes on; a kill leaves no other trace either
+            assert unpacked(reply.read())["runs"][0]["status"] == "running"
+        on_port_80 = urllib.request.Request(f"{address}/head", headers={"Host": "127.0.0.1"})
+        assert urllib.request.urlopen(on_port_80).status == 200
         for path, headers, code in (("/chunk/../config.yaml", {}, 404), ("/head", {"Host": "evil.example:80"}, 403)):
             with pytest.raises(urllib.error.HTTPError, match=str(code)):
                 urllib.request.urlopen(urllib.request.Request(address + path, headers=headers))
@@ -413,6 +511,9 @@ def test_the_live_page_of_a_run_that_can_not_be_read_meanwhile(tmp_path, monkeyp
         (run / "config.yaml").write_text("model: nano")
         assert asked("/")[0] == 200
         assert asked("http://[/")[0] == 404
+        (run / "config.yaml").write_text("model: nano\nseed: 2")
+        monkeypatch.setattr("r1lite.report.live.Report", lambda *_, **__: 1 / 0)
+        assert asked("/head") == (503, "ZeroDivisionError: division by zero")
     finally:
         server.shutdown()
         server.server_close()

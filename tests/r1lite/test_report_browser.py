@@ -195,6 +195,7 @@ def test_hostile_texts_are_shown(tmp_path, opened):
     assert any("\\u202egnp.exe\\u202c" in text and "\\u200bzero\\ufeffwidth" in text for text in texts)
     assert any("\\u001b[2J\\u001b[31mred\\u0007" in text for text in texts)
     assert any("half a character \\ud83d and a whole one \U0001f600" in text for text in texts)
+    assert any("invisible \\u{e0041}\\u{e0042} and empty \\u3164\\u115f" in text for text in texts)
     assert all("\u202e" not in text and "\x1b" not in text for text in texts)
     assert page.title() == "run - r1lite"
     page.locator("button", has_text="show 996,000 more characters").click()
@@ -239,11 +240,17 @@ def test_everything_beside(tmp_path, opened):
 
 
 def test_live(tmp_path, opened):
-    run = made_run(tmp_path / "run", steps=4, finished=False)
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "config.yaml").write_text("task: gsm8k\n")
     server = make_server([run], 0, Options())
     Thread(target=server.serve_forever, daemon=True).start()
     try:
         page = opened(f"http://127.0.0.1:{server.server_address[1]}/")
+        assert page.locator("nav a").all_inner_texts() == ["Overview"]
+        made_run(run, steps=4, finished=False)
+        until(page, "document.querySelector('.group')")  # tabs that have something to show appear
+        assert page.locator("nav a").all_inner_texts() == ["Overview", "Curves", "Reasons", "Completions"]
         assert "step 4" in shown(page).first.inner_text()
         assert "stopped" in page.locator("#overview").inner_text()
         made_run(run, steps=5, finished=True)

@@ -227,6 +227,7 @@ def test_only_checkpoints_are_removed_and_never_the_newest(tmp_path, tiny_model,
 def test_the_options_that_resume_a_run_are_known_without_its_file(tmp_path):
     place = tmp_path / "run"
     assert resumption_of(GRPOConfig(out="elsewhere", trust=True), place) == f"--resume --out {place}"
+    assert resumption_of(GRPOConfig(), tmp_path / "my run") == f"--resume --out '{tmp_path}/my run'"
     for foreign in ({"reward": "math + 0.1*mine:reward"}, {"task": "mine:TASK"}, {"push_to_hub": "me/model"}):
         assert resumption_of(GRPOConfig(**foreign), place) == f"--resume --out {place} --trust"
 

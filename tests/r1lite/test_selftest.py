@@ -78,6 +78,12 @@ def test_unknown_groups_are_refused(capsys):
     assert "known: machine, verdicts, model, transformers float32" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("option", "value"), [("--timeout-s", "nan"), ("--timeout-s", "inf"), ("--out", "no/x.json")])
+def test_options_that_can_not_be_used_are_refused_at_once(option, value, capsys):
+    assert main(["selftest", option, value]) == 2
+    assert f"{option} " in capsys.readouterr().err
+
+
 def test_a_model_that_is_nowhere_is_refused_at_once(capsys):
     assert main(["selftest", "--model", "nothere"]) == 2
     assert "--model nothere: no such folder here" in capsys.readouterr().err

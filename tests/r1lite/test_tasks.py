@@ -1,6 +1,7 @@
 """Problems from files: what is read, and what is refused with file and line."""
 
 import json
+import os
 
 import pandas
 import pytest
@@ -75,6 +76,8 @@ def test_bad_files(tmp_path, rows, message):
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(UserError, match="no such file"):
         load(Source(str(tmp_path / "gone.jsonl")))
+    for name in ("train.jsonl", "test.jsonl"):
+        os.mkfifo(tmp_path / name)  # whose reading would never end
     with pytest.raises(UserError, match=r"needs train\.\* and test"):
         load(Source(str(tmp_path)))
     (tmp_path / "a.jsonl").write_bytes(b"\xff\xfe\x00")

@@ -55,6 +55,20 @@ def noted(monkeypatch):
     return use
 
 
+def test_damaged_files_of_a_run_leave_the_rest_to_be_sent(tmp_path, noted):
+    run, tracker = made_run(tmp_path / "run", steps=3), noted(Noted())
+    path = run / "rollouts" / "step-000001.jsonl.gz"
+    path.write_bytes(path.read_bytes()[:-40])
+    (run / "config.yaml").write_text("2026-11-28: 1\n")
+    lines = ['{"step": 4, "reward": 1' + "0" * 400 + ', "loss": 0.5}', '{"step": 5, "a": ' + "[" * 2000]
+    (run / "metrics.jsonl").write_text((run / "metrics.jsonl").read_text() + "\n".join([*lines, '{"step": 6}', ""]))
+    Sender("noted", run, "r1lite", 3, print).send()
+    assert steps_of(tracker) == [1, 2, 3, 4]
+    assert tracker.logged[4] == {"loss": 0.5}
+    assert tracker.about.config == {"2026-11-28": 1}
+    assert [call[1] for call in tracker.calls if call[0] == "table"] == [2, 3]
+
+
 def steps_of(tracker):
     return [call[1] for call in tracker.calls if call[0] == "log"]
 
@@ -164,6 +178,8 @@ def test_names(monkeypatch, tmp_path, capsys):
     assert find("mine")().__class__.__name__ == "Noted"
     assert main(["log", str(tmp_path), "--to", "mine"]) == 2
     assert "holds no run" in capsys.readouterr().err
+    assert main(["log", str(made_run(tmp_path / "run")), "--to", "mine", "mine"]) == 2
+    assert "--to names mine twice" in capsys.readouterr().err
 
 
 def test_a_training_run_is_sent_while_it_goes_on(tiny_path, sums_path, tmp_path, monkeypatch, capsys):
