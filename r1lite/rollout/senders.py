@@ -14,6 +14,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -202,6 +203,11 @@ class ExternalSender:
             from vllm.distributed.weight_transfer import base, factory, ipc_engine, nccl_engine
         except ImportError as error:
             raise EngineError(f"--weight-transport {backend} needs vLLM beside the trainer too: {error}") from error
+        import torch
+
+        gpu = torch.device(device)
+        # Each thread has a current GPU of its own, the first one by default, and vLLM's engines take the current one.
+        self._gpu = -1 if gpu.type != "cuda" else torch.cuda.current_device() if gpu.index is None else gpu.index
         self._base, self._factory, self._nccl, self._ipc = base, factory, nccl_engine, ipc_engine
         self._calls, self._backend, self._device = _CheckedCalls(client, timeout_s=timeout_s), backend, device
         self._host, self._timeout_s = urlsplit(client.url).hostname or "", timeout_s
@@ -211,11 +217,20 @@ class ExternalSender:
 
     def send(self, snapshot: Snapshot) -> None:
         self._snapshot, self._calls.label = snapshot, snapshot.label
-        # nccl has no timeout, and a thread that waits for it can't be stopped, so the thread is abandoned.
-        pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="weights-by-vllm")
+        sent: concurrent.futures.Future[None] = concurrent.futures.Future()
+
+        def work() -> None:
+            try:
+                self._send()
+            except BaseException as error:
+                sent.set_exception(error)
+            else:
+                sent.set_result(None)
+
+        # nccl has no timeout, and a thread that waits for it can't be stopped, so the thread is abandoned. The process
+        # could never exit with a thread of a pool, for which Python waits.
         with starting_thread():
-            sent = pool.submit(self._send)
-        pool.shutdown(wait=False)
+            threading.Thread(target=work, name="weights-by-vllm", daemon=True).start()
         try:
             sent.result(timeout=self._timeout_s)
         except concurrent.futures.TimeoutError as error:
@@ -232,9 +247,12 @@ class ExternalSender:
             engine.shutdown()
 
     def _send(self) -> None:
-        if self._engine is None:
-            self._engine = self._connect()
-        self._engine.send_weights()
+        import torch
+
+        with torch.cuda.device(self._gpu):  # -1: none
+            if self._engine is None:
+                self._engine = self._connect()
+            self._engine.send_weights()
 
     def _connect(self) -> Any:
         source = _source(self._base, lambda: self._snapshot, self._device)

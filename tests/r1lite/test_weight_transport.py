@@ -2,9 +2,13 @@
 
 import random
 import socket
+import subprocess
+import sys
 import threading
 import time
+from contextlib import contextmanager
 from datetime import timedelta
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
@@ -17,7 +21,7 @@ from r1lite.config import GRPOConfig
 from r1lite.errors import UserError
 from r1lite.rollout import EngineError, Sampling
 from r1lite.rollout.client import Client
-from r1lite.rollout.senders import GlooSender
+from r1lite.rollout.senders import ExternalSender, GlooSender
 from r1lite.rollout.vllm_server import vllm_fleet
 from r1lite.rollout.weight_memory import WeightMemory
 from r1lite.rollout.wire import Group, Staging, WireError, buckets
@@ -366,3 +370,50 @@ def test_older_versions_and_gpus_that_are_not_there_are_refused(fakes, engine_of
 def test_names_that_the_canary_sends_again_are_all_of_them(fakes, engine_of):
     assert not engine_of(fakes()).takes_parts
     assert engine_of(fakes(), transport="file").takes_parts
+
+
+@pytest.fixture
+def vllms_engines(monkeypatch):
+    """Modules in place of vLLM's trainer engines."""
+    for name in ("vllm", "vllm.distributed", "vllm.distributed.weight_transfer"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    for name in ("base", "factory", "ipc_engine", "nccl_engine"):
+        module = ModuleType(f"vllm.distributed.weight_transfer.{name}")
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        monkeypatch.setattr(sys.modules["vllm.distributed.weight_transfer"], name, module, raising=False)
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cuda:1", 1), ("cuda", 3), ("cpu", -1)])
+def test_vllms_engines_find_the_trainers_gpu(device, expected, vllms_engines, monkeypatch):
+    """They take the current GPU, and in a new thread this is the first one."""
+    current = threading.local()
+
+    @contextmanager
+    def on(number):
+        current.gpu = number
+        yield
+
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 3)
+    sender = ExternalSender(Client("http://127.0.0.1:1"), timeout_s=5.0, backend="nccl", device=device)
+    monkeypatch.setattr(torch.cuda, "device", on)
+    seen = []
+    engine = SimpleNamespace(send_weights=lambda: seen.append(current.gpu))
+    monkeypatch.setattr(sender, "_connect", lambda: seen.append(current.gpu) or engine)
+    sender.send(WeightMemory(torch.float32, delta=False).keep([], "r1lite-x-0"))
+    assert seen == [expected, expected]
+
+
+def test_a_transfer_that_never_ends_does_not_keep_the_process():
+    program = """
+import threading, types
+from r1lite.rollout import senders
+sender = senders.ExternalSender.__new__(senders.ExternalSender)
+sender._calls = types.SimpleNamespace(client=types.SimpleNamespace(url="http://x"))
+sender._timeout_s, sender._gpu, sender._engine = 0.1, -1, types.SimpleNamespace(send_weights=threading.Event().wait)
+try:
+    sender.send(types.SimpleNamespace(label="", tensors={}))
+except senders.Unreachable as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "http://x: update not finished after 0.1 s", done.stderr
