@@ -1,5 +1,7 @@
 """Decoding by CUDA graphs: on CPUs the same steps on the same fixed buffers, without a graph."""
 
+import contextlib
+
 import pytest
 import torch
 from conftest import make_tiny_model, make_tiny_tokenizer
@@ -14,6 +16,7 @@ from r1lite.model.prefix import prefill
 from r1lite.rollout import Sampling
 from r1lite.rollout.build import Request, start
 from r1lite.rollout.hf import HFEngine
+from r1lite.training.loading import load_model
 
 PROMPTS = [[5, 6, 7, 8, 9], [3, 4, 5], [7] * 8]
 SEEDS = [[10 * p + g for g in range(4)] for p in range(len(PROMPTS))]
@@ -78,6 +81,16 @@ def test_steps_are_replayed_on_the_buffers():
     assert steps.full
     assert steps._graph.replays == 3
     assert {layer.keys.data_ptr() for layer in steps._cache.layers} == addresses
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cuda:1", ["cuda:1"]), ("cuda", []), ("cpu", [])])
+def test_graphs_are_captured_on_the_runs_gpu(device, expected, monkeypatch):
+    """A stream is one of the current GPU, and a graph that is captured there holds nothing of another GPU's steps."""
+    chosen = []
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    with contextlib.suppress(UserError):  # there is no such GPU
+        load_model(GRPOConfig(model="nano", device=device))
+    assert chosen == expected
 
 
 def test_without_a_gpu_it_is_refused():
