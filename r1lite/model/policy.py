@@ -249,8 +249,11 @@ class Policy(nn.Module):
     def _as_configured(self) -> Iterator[None]:
         """Inside the context, computes in this policy's precision, with or without the model's adapter."""
         low = self.dtype != torch.float32
+        # Its cache would keep a copy of every weight until the pass ends, of a sharded model too. Only a pass with
+        # shared prompts uses weights twice.
+        options: Any = {"enabled": low, "cache_enabled": self.shares_prompts}
         with (
-            torch.autocast(self.model.device.type, dtype=self.dtype if low else torch.bfloat16, enabled=low),
+            torch.autocast(self.model.device.type, dtype=self.dtype if low else torch.bfloat16, **options),
             contextlib.nullcontext() if self._adapted else without_adapter(self.model),
         ):
             yield
