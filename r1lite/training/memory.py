@@ -247,7 +247,8 @@ def logits_of(model: Any, tokens: int, *, whole: bool, cuda: bool) -> int:
 def available(device: torch.device) -> int:
     """Bytes that this process holds or can still allocate."""
     if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_allocated(device)
+        # Reserved, not allocated: what the evaluation before has freed is kept by torch, and used again.
+        return torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device)
     here = psutil.Process().memory_info().rss
     limits = [here + psutil.virtual_memory().available]
     limit = Path("/sys/fs/cgroup/memory.max")

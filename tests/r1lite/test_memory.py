@@ -67,6 +67,14 @@ def test_what_does_not_fit_is_said():
     assert "estimated at most" in memory.compared(found, memory.peak(torch.device("cpu")))
 
 
+def test_memory_that_torch_keeps_on_a_gpu_is_available(monkeypatch):
+    """After an evaluation with this process's model, most of it."""
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (10 << 30, 80 << 30))
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 4 << 30)
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 69 << 30)
+    assert memory.available(torch.device("cuda:1")) == 79 << 30
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peaks are forgotten on Linux only")
 def test_the_peak_of_an_earlier_run_in_this_process_is_forgotten():
     large = 400 << 20
