@@ -8,6 +8,7 @@ Shapes: B rows, W tokens of all of them, T tokens of the longest completion.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 from dataclasses import dataclass
@@ -107,8 +108,12 @@ def varlen_attention(
         q, k, v = (states[0].transpose(0, 1).to(low) for states in (query, key, value))  # [W, heads, d]
         longest = int(max_length_q or query.shape[2])
         window = (-1 if sliding_window is None else sliding_window - 1, 0)
-        grouped = query.shape[1] != key.shape[1]
-        options: Any = {"scale": scaling, "window_size": window, "enable_gqa": grouped}
+        options: Any = {"scale": scaling, "window_size": window}
+        if (shared := query.shape[1] // key.shape[1]) > 1:
+            if _takes_groups(varlen_attn):
+                options["enable_gqa"] = True
+            else:
+                k, v = (states.repeat_interleave(shared, dim=1) for states in (k, v))
         out: Any = varlen_attn(q, k, v, cu_seq_lens_q, cu_seq_lens_q, longest, longest, **options)
         return out[None], None
     rows = []
@@ -123,6 +128,12 @@ def varlen_attention(
         causal = mask is None and end - start > 1
         rows.append(attention.of_library(module, q, k, v, mask, scaling=scaling, is_causal=causal, **kwargs)[0])
     return torch.cat(rows, dim=1), None
+
+
+@functools.cache
+def _takes_groups(kernel: Any) -> bool:
+    """True from torch 2.12: fewer heads of keys than of queries are allowed."""
+    return "enable_gqa" in inspect.signature(kernel).parameters
 
 
 def _lower_precision(query: Tensor) -> torch.dtype | None:
