@@ -212,11 +212,10 @@ class ExternalSender:
         self._calls, self._backend, self._device = _CheckedCalls(client, timeout_s=timeout_s), backend, device
         self._host, self._timeout_s = urlsplit(client.url).hostname or "", timeout_s
         self._engine: Any = None
-        self._snapshot: Snapshot | None = None
         self.bytes_sent = 0
 
     def send(self, snapshot: Snapshot) -> None:
-        self._snapshot, self._calls.label = snapshot, snapshot.label
+        self._calls.snapshot, self._calls.label = snapshot, snapshot.label
         sent: concurrent.futures.Future[None] = concurrent.futures.Future()
 
         def work() -> None:
@@ -255,7 +254,7 @@ class ExternalSender:
             self._engine.send_weights()
 
     def _connect(self) -> Any:
-        source = _source(self._base, lambda: self._snapshot, self._device)
+        source = _source(self._base, lambda: self._calls.snapshot, self._device)
         if self._backend == "ipc":
             import torch
 
@@ -275,12 +274,17 @@ class ExternalSender:
 class _CheckedCalls(Calls):
     """Checks an update before anything of it is sent."""
 
+    snapshot: Snapshot | None = None  # the weights being sent
+
+    def start_weight_update(self) -> None:
+        # Not when vLLM's engine asks for the transfer: by then it waits in NCCL, which can't be stopped.
+        super().start_weight_update()
+        assert self.snapshot is not None
+        self.update_weights({**self.snapshot.described(), "check_only": True})
+
     def update_weights(self, update_info: dict[str, Any]) -> None:
         from vllm.distributed.weight_transfer.clients import _json_safe_update_info
 
-        if "abandon" not in update_info:
-            about = {name: update_info[name] for name in ("names", "dtype_names", "shapes")}
-            super().update_weights({**about, "check_only": True})
         super().update_weights(_json_safe_update_info(update_info))
 
 

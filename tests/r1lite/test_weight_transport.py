@@ -20,7 +20,7 @@ from wire_for_tests import FakeGloo, checksum_of
 from r1lite.config import GRPOConfig
 from r1lite.errors import UserError
 from r1lite.rollout import EngineError, Sampling
-from r1lite.rollout.client import Client
+from r1lite.rollout.client import Client, Refused
 from r1lite.rollout.senders import ExternalSender, GlooSender
 from r1lite.rollout.vllm_server import vllm_fleet
 from r1lite.rollout.weight_memory import WeightMemory
@@ -377,10 +377,11 @@ def vllms_engines(monkeypatch):
     """Modules in place of vLLM's trainer engines."""
     for name in ("vllm", "vllm.distributed", "vllm.distributed.weight_transfer"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
-    for name in ("base", "factory", "ipc_engine", "nccl_engine"):
+    for name in ("base", "clients", "factory", "ipc_engine", "nccl_engine"):
         module = ModuleType(f"vllm.distributed.weight_transfer.{name}")
         monkeypatch.setitem(sys.modules, module.__name__, module)
         monkeypatch.setattr(sys.modules["vllm.distributed.weight_transfer"], name, module, raising=False)
+    sys.modules["vllm.distributed.weight_transfer.clients"]._json_safe_update_info = lambda about: about
 
 
 @pytest.mark.parametrize(("device", "expected"), [("cuda:1", 1), ("cuda", 3), ("cpu", -1)])
@@ -401,6 +402,34 @@ def test_vllms_engines_find_the_trainers_gpu(device, expected, vllms_engines, mo
     monkeypatch.setattr(sender, "_connect", lambda: seen.append(current.gpu) or engine)
     sender.send(WeightMemory(torch.float32, delta=False).keep([], "r1lite-x-0"))
     assert seen == [expected, expected]
+
+
+def test_vllms_engine_waits_in_nccl_only_for_weights_that_the_server_takes(vllms_engines, monkeypatch):
+    """It calls `start_weight_update`, and then asks in a thread of its own while it sends."""
+    sender = ExternalSender(Client("http://127.0.0.1:1"), timeout_s=5.0, backend="nccl", device="cpu")
+    calls, refuses = [], [False, True]
+
+    def post(path, body=None):
+        calls.append(path)
+        if path == "update_weights":
+            assert body["update_info"] == {**about, "check_only": True}
+            if refuses.pop(0):
+                raise Refused(500, "weights refused: a is missing")
+
+    def send_weights():
+        sender._calls.start_weight_update()
+        calls.append("NCCL")
+
+    monkeypatch.setattr(sender._calls, "_post", post)
+    monkeypatch.setattr(sender, "_connect", lambda: SimpleNamespace(send_weights=send_weights))
+    about = {"names": ["a"], "dtype_names": ["float32"], "shapes": [[3, 4]]}
+    snapshot = WeightMemory(torch.float32, delta=False).keep([("a", torch.ones(3, 4))], "r1lite-x-0")
+    sender.send(snapshot)
+    assert calls == ["start_weight_update", "update_weights", "NCCL"]
+    calls.clear()
+    with pytest.raises(Refused, match="a is missing"):
+        sender.send(snapshot)
+    assert calls == ["start_weight_update", "update_weights"]
 
 
 def test_a_transfer_that_never_ends_does_not_keep_the_process():
