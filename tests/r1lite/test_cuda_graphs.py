@@ -1,6 +1,7 @@
 """Decoding by CUDA graphs: on CPUs the same steps on the same fixed buffers, without a graph."""
 
 import contextlib
+import weakref
 
 import pytest
 import torch
@@ -81,6 +82,28 @@ def test_steps_are_replayed_on_the_buffers():
     assert steps.full
     assert steps._graph.replays == 3
     assert {layer.keys.data_ptr() for layer in steps._cache.layers} == addresses
+
+
+@torch.inference_mode()
+def test_keys_and_values_are_held_once(monkeypatch):
+    """In the buffers; while they are made, or left for other rows, one layer is held twice."""
+    model = make_tiny_model()
+    prefix = prefill(model, PROMPTS, 0)
+    kept = [weakref.ref(layer.keys) for layer in prefix.cache.layers]
+    most = []
+    with_room = cuda_graphs._with_room
+
+    def counted(states, length):
+        most.append(sum(keys() is not None for keys in kept))
+        return with_room(states, length)
+
+    monkeypatch.setattr(cuda_graphs, "_with_room", counted)
+    steps = FixedSteps(model, prefix, 3)
+    assert most == [n for n in range(len(kept), 0, -1) for _ in range(2)]
+    assert not any(keys() is not None for keys in kept)
+    buffers = [weakref.ref(layer.keys) for layer in steps._cache.layers]
+    assert len(steps.prefix(torch.tensor([0, 2])).cache.layers) == len(buffers)
+    assert not any(keys() is not None for keys in buffers)
 
 
 @pytest.mark.parametrize(("device", "expected"), [("cuda:1", ["cuda:1"]), ("cuda", []), ("cpu", [])])
