@@ -139,6 +139,9 @@ def choose_device(asked: str) -> tuple[str, dict[str, str]]:
         raise UserError(f"--device {asked}: unknown; use auto, cpu, cuda or cuda:N")
     if device.startswith("cuda") and not cuda:
         raise UserError(f"--device {asked}: torch {torch.__version__} finds no CUDA device; try --device cpu")
+    number, count = device.removeprefix("cuda").removeprefix(":"), torch.cuda.device_count()
+    if number.isdecimal() and int(number) >= count:
+        raise UserError(f"--device {asked}: there {'is' if count == 1 else 'are'} {count} here, numbered from 0")
     return device, {"device": torch.cuda.get_device_name(device)} if device.startswith("cuda") else {}
 
 

@@ -21,6 +21,7 @@ from r1lite.rollout import vllm_support as support
 from r1lite.rollout.vllm_calls import request_values, seed_runs
 from r1lite.rollout.vllm_sizes import Need, need, of_trainer, share
 from r1lite.rollout.weight_files import WeightFiles
+from r1lite.training.machine import choose_device
 from r1lite.training.resolve import resolve_config
 
 GIB = 1 << 30
@@ -81,6 +82,16 @@ def test_auto_on_a_cpu_says_why():
     assert notes["engine"].startswith("auto: on a CPU vLLM is not faster")
     config, _ = resolve_config(load(GRPOConfig, ["--model", "nano", "--device", "cpu", "--engine-url", "http://a:1"]))
     assert (config.engine, config.importance) == ("vllm-server", "token")
+
+
+def test_a_gpu_that_is_not_there_is_one_line(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"the GPU of {device}")
+    assert choose_device("cuda:1") == ("cuda:1", {"device": "the GPU of cuda:1"})
+    assert choose_device("auto") == ("cuda", {"device": "the GPU of cuda"})
+    with pytest.raises(UserError, match="--device cuda:2: there are 2 here, numbered from 0"):
+        choose_device("cuda:2")
 
 
 def test_running_ahead_needs_an_engine_aside():
