@@ -342,6 +342,9 @@ def sampler_of(config: TrainConfig, layout: Layout, model: Any, longest: int, dt
     copied = _whole(model.parameters()) if layout.in_parts else 0
     if dtype == torch.float32:
         copied += _size(transposable(model))
+    elif not layout.in_parts:  # the weights' copies in this precision
+        cast = {id(module.weight): module.weight for module in model.modules() if isinstance(module, torch.nn.Linear)}
+        copied += width * sum(weight.numel() for weight in cast.values() if weight.requires_grad)
     # The cache of a layer is copied when it grows.
     cache = 2 * rows * length * heads * head * width * (text.num_hidden_layers + 1)
     return int(copied + cache + _SAMPLER_COPIES * rows * model.get_output_embeddings().weight.shape[0])

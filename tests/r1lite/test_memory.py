@@ -47,6 +47,14 @@ def test_a_gpu_needs_larger_tiles_and_more_for_the_backward_pass():
     assert memory.with_backward(600, cuda=True) == 700
 
 
+def test_sampling_in_half_precision_holds_copies_of_trained_weights():
+    config, model = GRPOConfig(max_completion_tokens=40), make_tiny_model()
+    linear = sum(m.weight.numel() for m in model.modules() if isinstance(m, torch.nn.Linear))
+    trained = memory.sampler_of(config, memory.Layout(), model, 20, torch.bfloat16)
+    frozen = memory.sampler_of(config, memory.Layout(), model.requires_grad_(False), 20, torch.bfloat16)
+    assert trained - frozen == 2 * linear
+
+
 def test_an_adapter_needs_less():
     pytest.importorskip("peft")
     model = make_tiny_model()
