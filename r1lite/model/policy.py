@@ -69,7 +69,7 @@ class Policy(nn.Module):
             if padding_free:
                 if isinstance(self.parts, str):
                     raise UserError(f"--padding-free: {self.parts}")
-                check_apart(model)
+                check_apart(model, dtype)
         # Checkpointing recomputes a layer without its cache, so the shared prompt can't be used with it.
         self.shares_prompts = shares_batches(model) and not gradient_checkpointing and not padding_free
         self.reads_in_place = self.shares_prompts and dtype == torch.float32 and trains_in_place(model)

@@ -19,7 +19,7 @@ from torch import Tensor
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import sdpa_mask
 
-from r1lite.errors import UserError
+from r1lite.errors import UserError, first_line
 from r1lite.model import attention, evaluating, vocabulary_size
 from r1lite.model.batch import MicroBatch, Row, micro_batches
 
@@ -145,8 +145,9 @@ def _lower_precision(query: Tensor) -> torch.dtype | None:
 
 
 @torch.no_grad()
-def check_apart(model: Any) -> None:
-    """Raises UserError unless concatenated rows give the same results as each row alone."""
+def check_apart(model: Any, dtype: torch.dtype) -> None:
+    """Raises UserError unless concatenated rows give the same results as each row alone, in float32, and the attention
+    for them runs in `dtype` on this device."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model  # peft's wrapper accepts any argument
     parameters = inspect.signature(inner.forward).parameters.values()
     why = f"--padding-free: in {type(inner).__name__} concatenated rows would see one another"
@@ -162,6 +163,15 @@ def check_apart(model: Any) -> None:
     tolerance = max(1e-3, 4 * torch.finfo(model.dtype).eps)
     if not torch.allclose(packed, torch.cat(expected), rtol=tolerance, atol=tolerance * float(packed.abs().max())):
         raise UserError(why)
+    if dtype in _HALF:
+        try:
+            with evaluating(model), torch.autocast(model.device.type, dtype=dtype):
+                _outputs(model, LaidOut.of(together), together)
+        except RuntimeError as error:  # such as "FlashAttention only supports Ampere GPUs or newer."
+            raise UserError(
+                f"--padding-free: attention of concatenated rows does not run here ({first_line(error)}): leave the "
+                "flag out, or use --dtype float32"
+            ) from error
 
 
 def _outputs(model: Any, laid_out: LaidOut, batch: MicroBatch) -> Tensor:

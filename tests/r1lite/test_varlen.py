@@ -126,6 +126,22 @@ def test_the_kernel_is_asked_for_what_rows_by_themselves_give(window, version, m
     torch.testing.assert_close(found, expected)
 
 
+def test_a_gpu_without_the_kernel_is_refused_at_the_start(monkeypatch):
+    def kernel(q, *_, enable_gqa=False, **__):
+        raise RuntimeError("FlashAttention only supports Ampere GPUs or newer.")
+
+    def half(query):
+        return torch.bfloat16 if torch.is_autocast_enabled("cpu") else None
+
+    monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", kernel)
+    monkeypatch.setattr(varlen, "_lower_precision", half)
+    model = make_tiny_model()
+    model.set_attn_implementation(varlen.register())
+    Policy(model, pad_id=0, padding_free=True)
+    with pytest.raises(UserError, match=r"--padding-free: .* only supports Ampere GPUs or newer\.\): leave"):
+        Policy(model, pad_id=0, padding_free=True, dtype=torch.bfloat16)
+
+
 def test_what_is_refused():
     from transformers import BertLMHeadModel
 
