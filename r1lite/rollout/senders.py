@@ -217,10 +217,11 @@ class ExternalSender:
     def send(self, snapshot: Snapshot) -> None:
         self._calls.snapshot, self._calls.label = snapshot, snapshot.label
         sent: concurrent.futures.Future[None] = concurrent.futures.Future()
+        calls = self._calls
 
         def work() -> None:
             try:
-                self._send()
+                self._send(calls)
             except BaseException as error:
                 sent.set_exception(error)
             else:
@@ -233,10 +234,10 @@ class ExternalSender:
         try:
             sent.result(timeout=self._timeout_s)
         except concurrent.futures.TimeoutError as error:
-            self._engine = None
-            raise Unreachable(f"{self._calls.client.url}: update not finished after {self._timeout_s:g} s") from error
+            self._abandon()
+            raise Unreachable(f"{calls.client.url}: update not finished after {self._timeout_s:g} s") from error
         except BaseException:
-            self._engine = None
+            self._abandon()
             raise
         self.bytes_sent += sum(tensor.nbytes for tensor in snapshot.tensors.values())
 
@@ -245,16 +246,25 @@ class ExternalSender:
         if engine is not None:
             engine.shutdown()
 
-    def _send(self) -> None:
+    def _abandon(self) -> None:
+        """Ends a failed transfer. Unless NCCL's part is aborted, it blocks vLLM's streams, which all transfers share;
+        its thread then goes on, and must not tell the server that the update is complete."""
+        self._calls.abandoned = True
+        self._calls = _CheckedCalls(self._calls.client, timeout_s=self._timeout_s)
+        with contextlib.suppress(Exception):
+            self.close()
+
+    def _send(self, calls: _CheckedCalls) -> None:
         import torch
 
         with torch.cuda.device(self._gpu):  # -1: none
-            if self._engine is None:
-                self._engine = self._connect()
-            self._engine.send_weights()
+            engine = self._engine or self._connect(calls)
+            if not calls.abandoned:
+                self._engine = engine
+            engine.send_weights()
 
-    def _connect(self) -> Any:
-        source = _source(self._base, lambda: self._calls.snapshot, self._device)
+    def _connect(self, calls: _CheckedCalls) -> Any:
+        source = _source(self._base, lambda: calls.snapshot, self._device)
         if self._backend == "ipc":
             import torch
 
@@ -266,15 +276,21 @@ class ExternalSender:
             with socket.socket() as probe:
                 probe.bind((address, 0))
                 port = probe.getsockname()[1]
-            size = 1 + self._calls.workers()
+            size = 1 + calls.workers()
             about = self._nccl.NCCLTrainerInitInfo(rank=0, master_address=address, master_port=port, world_size=size)
-        return self._factory.WeightTransferTrainerFactory.trainer_init(about, client=self._calls, source=source)
+        return self._factory.WeightTransferTrainerFactory.trainer_init(about, client=calls, source=source)
 
 
 class _CheckedCalls(Calls):
     """Checks an update before anything of it is sent."""
 
     snapshot: Snapshot | None = None  # the weights being sent
+    abandoned = False  # by a transfer that failed
+
+    def _post(self, path: str, body: Any = None) -> None:
+        if self.abandoned:
+            raise Unreachable(f"{self.client.url}: the update was abandoned")
+        super()._post(path, body)
 
     def start_weight_update(self) -> None:
         # Not when vLLM's engine asks for the transfer: by then it waits in NCCL, which can't be stopped.

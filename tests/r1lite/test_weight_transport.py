@@ -20,7 +20,7 @@ from wire_for_tests import FakeGloo, checksum_of
 from r1lite.config import GRPOConfig
 from r1lite.errors import UserError
 from r1lite.rollout import EngineError, Sampling
-from r1lite.rollout.client import Client, Refused
+from r1lite.rollout.client import Client, Refused, Unreachable
 from r1lite.rollout.senders import ExternalSender, GlooSender
 from r1lite.rollout.vllm_server import vllm_fleet
 from r1lite.rollout.weight_memory import WeightMemory
@@ -399,7 +399,7 @@ def test_vllms_engines_find_the_trainers_gpu(device, expected, vllms_engines, mo
     monkeypatch.setattr(torch.cuda, "device", on)
     seen = []
     engine = SimpleNamespace(send_weights=lambda: seen.append(current.gpu))
-    monkeypatch.setattr(sender, "_connect", lambda: seen.append(current.gpu) or engine)
+    monkeypatch.setattr(sender, "_connect", lambda calls: seen.append(current.gpu) or engine)
     sender.send(WeightMemory(torch.float32, delta=False).keep([], "r1lite-x-0"))
     assert seen == [expected, expected]
 
@@ -421,7 +421,7 @@ def test_vllms_engine_waits_in_nccl_only_for_weights_that_the_server_takes(vllms
         calls.append("NCCL")
 
     monkeypatch.setattr(sender._calls, "_post", post)
-    monkeypatch.setattr(sender, "_connect", lambda: SimpleNamespace(send_weights=send_weights))
+    monkeypatch.setattr(sender, "_connect", lambda _: SimpleNamespace(send_weights=send_weights))
     about = {"names": ["a"], "dtype_names": ["float32"], "shapes": [[3, 4]]}
     snapshot = WeightMemory(torch.float32, delta=False).keep([("a", torch.ones(3, 4))], "r1lite-x-0")
     sender.send(snapshot)
@@ -432,12 +432,42 @@ def test_vllms_engine_waits_in_nccl_only_for_weights_that_the_server_takes(vllms
     assert calls == ["start_weight_update", "update_weights"]
 
 
+def test_a_transfer_that_is_given_up_is_aborted_and_tells_the_server_nothing(vllms_engines, monkeypatch):
+    """Without the abort it would hold up every later one: vLLM's engines share their streams."""
+    sender = ExternalSender(Client("http://127.0.0.1:1"), timeout_s=0.2, backend="nccl", device="cpu")
+    aborted, over, made = threading.Event(), threading.Event(), []
+
+    class Engine:
+        def __init__(self, calls):
+            self.calls = calls
+            made.append(self)
+
+        def send_weights(self):
+            if len(made) > 1:
+                return
+            aborted.wait(10)
+            with pytest.raises(Unreachable, match="the update was abandoned"):
+                self.calls.finish_weight_update()
+            over.set()
+
+        def shutdown(self):
+            aborted.set()
+
+    monkeypatch.setattr(sender, "_connect", Engine)
+    snapshot = WeightMemory(torch.float32, delta=False).keep([], "r1lite-x-0")
+    with pytest.raises(Unreachable, match=r"not finished after 0\.2 s"):
+        sender.send(snapshot)
+    assert over.wait(10)
+    sender.send(snapshot)
+    assert sender._engine is made[1]
+
+
 def test_a_transfer_that_never_ends_does_not_keep_the_process():
     program = """
 import threading, types
 from r1lite.rollout import senders
 sender = senders.ExternalSender.__new__(senders.ExternalSender)
-sender._calls = types.SimpleNamespace(client=types.SimpleNamespace(url="http://x"))
+sender._calls = senders._CheckedCalls(types.SimpleNamespace(url="http://x"), timeout_s=1.0)
 sender._timeout_s, sender._gpu, sender._engine = 0.1, -1, types.SimpleNamespace(send_weights=threading.Event().wait)
 try:
     sender.send(types.SimpleNamespace(label="", tensors={}))
