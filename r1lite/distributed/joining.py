@@ -109,6 +109,8 @@ def joined(*, device: str, start_s: float, limit_s: float, wait_s: float) -> Ite
                 world_size=here.size,
                 timeout=timedelta(seconds=wait_s or 7 * _DAY_S),
             )
+        if cuda:
+            _refuse_shared_gpus(Ranks(pulse.lost))
         yield Joined(Ranks(pulse.lost), pulse)
         Ranks(pulse.lost).barrier()  # each rank sends heartbeats until then
     except BaseException as error:
@@ -140,13 +142,28 @@ def _own_gpu(device: str, here: RankInfo) -> bool:
 
     if device == "cpu" or not torch.cuda.is_available():
         return False
-    if here.local_rank >= torch.cuda.device_count():
+    count = torch.cuda.device_count()
+    if here.local_rank >= count > 1:
         raise UserError(
-            f"rank {here.rank} is number {here.local_rank} on its machine, which has {torch.cuda.device_count()} GPUs: "
+            f"rank {here.rank} is number {here.local_rank} on its machine, which has {count} GPUs: "
             "start as many ranks as there are GPUs, or use --device cpu"
         )
-    torch.cuda.set_device(here.local_rank)
+    torch.cuda.set_device(0 if count == 1 else here.local_rank)  # Slurm may show each rank its own GPU alone
     return True
+
+
+def _refuse_shared_gpus(world: World) -> None:
+    """Raises UserError if two ranks have the same GPU; NCCL would only say so in the middle of the first step."""
+    import torch
+
+    own = str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid)
+    held = world.all_gather_object(own)
+    if shared := [rank for rank, other in enumerate(held) if held.count(other) > 1]:
+        same = [rank for rank in shared if held[rank] == held[shared[0]]]
+        raise UserError(
+            f"ranks {', '.join(map(str, same))} have the same GPU: start as many ranks as there are GPUs, or use "
+            "--device cpu"
+        )
 
 
 def _told(error: BaseException, pulse: Pulse, here: RankInfo) -> int:

@@ -12,6 +12,7 @@ Shapes: R rows, L slots for the tokens of a row, V vocabulary.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, cast
 
 import torch
@@ -82,7 +83,7 @@ class FixedSteps:
 
     Args:
         model: a causal language model for which `shares_batches` is true.
-        prefix: the tokens so far; its cache is copied.
+        prefix: the tokens so far; its cache is copied and emptied, layer by layer, so that it is not held twice.
         room: further tokens that a row may get.
     """
 
@@ -96,7 +97,7 @@ class FixedSteps:
         self._mask = torch.zeros(rows, 1, 1, length, dtype=torch.bool, device=device)
         self._mask[..., :width] = prefix.mask.bool()[:, None, None]
         self._cache = DynamicCache()
-        self._cache.layers = [FixedLayer(keys, values, length, self._slot) for keys, values in _states(prefix.cache)]
+        self._cache.layers = [FixedLayer(keys, values, length, self._slot) for keys, values in _taken(prefix.cache)]
         self._logits: Tensor | None = None
         self._graph = self._captured() if device.type == "cuda" else None
 
@@ -116,10 +117,10 @@ class FixedSteps:
         return self._logits
 
     def prefix(self, rows: Tensor) -> Prefix:
-        """The tokens of these rows so far, as a prefix from which further steps can continue."""
+        """The tokens of these rows so far, as a prefix from which further steps can continue; ends these steps."""
         width = int(self._slot)
         cache = DynamicCache()
-        for index, (keys, values) in enumerate(_states(self._cache)):
+        for index, (keys, values) in enumerate(_taken(self._cache)):
             cache.update(keys[rows, :, :width], values[rows, :, :width], index)
         return Prefix(cache, self._mask[rows, 0, 0, :width].long(), self._tokens[rows], self._positions[rows])
 
@@ -158,9 +159,12 @@ class FixedSteps:
             buffer.copy_(old)
 
 
-def _states(cache: DynamicCache) -> list[tuple[Tensor, Tensor]]:
-    """Keys and values of each layer."""
-    return [(layer.keys, layer.values) for layer in cast(list[Any], cache.layers)]
+def _taken(cache: DynamicCache) -> Iterator[tuple[Tensor, Tensor]]:
+    """Keys and values of each layer, which leave the cache."""
+    layers = cast(list[Any], cache.layers)
+    while layers:
+        layer = layers.pop(0)
+        yield layer.keys, layer.values
 
 
 def _with_room(states: Tensor, length: int) -> Tensor:

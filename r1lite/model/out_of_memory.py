@@ -12,8 +12,9 @@ from r1lite.distributed.together import hands
 from r1lite.distributed.world import ALONE, World
 from r1lite.errors import RunError
 
-# Messages of the CPU's allocator and of cuBLAS; only the GPU's allocator has its own exception.
-_WORDS = ("DefaultCPUAllocator", "not enough memory", "CUBLAS_STATUS_ALLOC_FAILED")
+# Messages of the CPU's allocator, of cuBLAS, and of CUDA where memory is taken without the GPU's allocator, as for
+# kernels and pinned memory ("CUDA error: ...", "CUDA driver error: ..."); only that allocator has its own exception.
+_WORDS = ("DefaultCPUAllocator", "not enough memory", "CUBLAS_STATUS_ALLOC_FAILED", "rror: out of memory")
 
 
 def is_out_of_memory(error: BaseException) -> bool:

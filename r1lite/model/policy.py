@@ -69,7 +69,7 @@ class Policy(nn.Module):
             if padding_free:
                 if isinstance(self.parts, str):
                     raise UserError(f"--padding-free: {self.parts}")
-                check_apart(model)
+                check_apart(model, dtype)
         # Checkpointing recomputes a layer without its cache, so the shared prompt can't be used with it.
         self.shares_prompts = shares_batches(model) and not gradient_checkpointing and not padding_free
         self.reads_in_place = self.shares_prompts and dtype == torch.float32 and trains_in_place(model)
@@ -249,8 +249,11 @@ class Policy(nn.Module):
     def _as_configured(self) -> Iterator[None]:
         """Inside the context, computes in this policy's precision, with or without the model's adapter."""
         low = self.dtype != torch.float32
+        # Its cache would keep a copy of every weight until the pass ends, of a sharded model too. Only a pass with
+        # shared prompts uses weights twice.
+        options: Any = {"enabled": low, "cache_enabled": self.shares_prompts}
         with (
-            torch.autocast(self.model.device.type, dtype=self.dtype if low else torch.bfloat16, enabled=low),
+            torch.autocast(self.model.device.type, dtype=self.dtype if low else torch.bfloat16, **options),
             contextlib.nullcontext() if self._adapted else without_adapter(self.model),
         ):
             yield

@@ -8,6 +8,7 @@ Shapes: B rows, W tokens of all of them, T tokens of the longest completion.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from torch import Tensor
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import sdpa_mask
 
-from r1lite.errors import UserError
+from r1lite.errors import UserError, first_line
 from r1lite.model import attention, evaluating, vocabulary_size
 from r1lite.model.batch import MicroBatch, Row, micro_batches
 
@@ -107,8 +108,12 @@ def varlen_attention(
         q, k, v = (states[0].transpose(0, 1).to(low) for states in (query, key, value))  # [W, heads, d]
         longest = int(max_length_q or query.shape[2])
         window = (-1 if sliding_window is None else sliding_window - 1, 0)
-        grouped = query.shape[1] != key.shape[1]
-        options: Any = {"scale": scaling, "window_size": window, "enable_gqa": grouped}
+        options: Any = {"scale": scaling, "window_size": window}
+        if (shared := query.shape[1] // key.shape[1]) > 1:
+            if _takes_groups(varlen_attn):
+                options["enable_gqa"] = True
+            else:
+                k, v = (states.repeat_interleave(shared, dim=1) for states in (k, v))
         out: Any = varlen_attn(q, k, v, cu_seq_lens_q, cu_seq_lens_q, longest, longest, **options)
         return out[None], None
     rows = []
@@ -125,6 +130,12 @@ def varlen_attention(
     return torch.cat(rows, dim=1), None
 
 
+@functools.cache
+def _takes_groups(kernel: Any) -> bool:
+    """True from torch 2.12: fewer heads of keys than of queries are allowed."""
+    return "enable_gqa" in inspect.signature(kernel).parameters
+
+
 def _lower_precision(query: Tensor) -> torch.dtype | None:
     """The dtype of the variable-length kernel, if it can be used: on a GPU in half precision."""
     if not query.is_cuda:
@@ -134,8 +145,9 @@ def _lower_precision(query: Tensor) -> torch.dtype | None:
 
 
 @torch.no_grad()
-def check_apart(model: Any) -> None:
-    """Raises UserError unless concatenated rows give the same results as each row alone."""
+def check_apart(model: Any, dtype: torch.dtype) -> None:
+    """Raises UserError unless concatenated rows give the same results as each row alone, in float32, and the attention
+    for them runs in `dtype` on this device."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model  # peft's wrapper accepts any argument
     parameters = inspect.signature(inner.forward).parameters.values()
     why = f"--padding-free: in {type(inner).__name__} concatenated rows would see one another"
@@ -151,6 +163,15 @@ def check_apart(model: Any) -> None:
     tolerance = max(1e-3, 4 * torch.finfo(model.dtype).eps)
     if not torch.allclose(packed, torch.cat(expected), rtol=tolerance, atol=tolerance * float(packed.abs().max())):
         raise UserError(why)
+    if dtype in _HALF:
+        try:
+            with evaluating(model), torch.autocast(model.device.type, dtype=dtype):
+                _outputs(model, LaidOut.of(together), together)
+        except RuntimeError as error:  # such as "FlashAttention only supports Ampere GPUs or newer."
+            raise UserError(
+                f"--padding-free: attention of concatenated rows does not run here ({first_line(error)}): leave the "
+                "flag out, or use --dtype float32"
+            ) from error
 
 
 def _outputs(model: Any, laid_out: LaidOut, batch: MicroBatch) -> Tensor:

@@ -196,7 +196,9 @@ class PreferenceTraining:
     def rewards(self, rows: Sequence[tuple[int, ...]]) -> Tensor:
         """Raw rewards, [N] float32, or float64 for a float64 model."""
         ids, mask = padded(rows, self.pad_id, self.model.device)
-        with torch.autocast(self.model.device.type, dtype=self.dtype, enabled=self.dtype != torch.float32):
+        # Each weight is used once, and a cache would keep a copy of every one until the pass ends.
+        options: Any = {"enabled": self.dtype != torch.float32, "cache_enabled": False}
+        with torch.autocast(self.model.device.type, dtype=self.dtype, **options):
             logits = self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits
         return logits[:, 0].to(torch.promote_types(logits.dtype, torch.float32))  # type: ignore[no-any-return]
 

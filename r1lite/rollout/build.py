@@ -16,7 +16,7 @@ from r1lite.config import EngineConfig
 from r1lite.config.engines import find_engine
 from r1lite.errors import UserError
 from r1lite.model.prefix import cache_error, shares_batches
-from r1lite.model.quantized import parameter_count
+from r1lite.model.quantized import parameter_count, scale_bytes
 from r1lite.rollout import RolloutEngine, eos_ids
 from r1lite.rollout.fleet import ServerEngine
 from r1lite.rollout.hf import HFCopyEngine, HFEngine
@@ -160,7 +160,7 @@ def _start_servers(request: Request, connect: Callable[..., ServerEngine]) -> St
 def start_vllm(request: Request) -> Started:
     """Starts vLLM in this process, with weights of its own."""
     from r1lite.rollout.vllm_engine import Start, VLLMEngine
-    from r1lite.rollout.vllm_sizes import need, share
+    from r1lite.rollout.vllm_sizes import need, of_trainer, share
 
     config = request.config
     vllm = required("--engine vllm", untested=config.engine_untested)
@@ -175,7 +175,9 @@ def start_vllm(request: Request) -> Started:
     memory = None
     if cuda:
         total = torch.cuda.get_device_properties(config.device).total_memory
-        memory = share(wanted, total, asked=config.engine_memory, sleep=config.engine_sleep)
+        weights = sum(p.nbytes + scale_bytes(p) for p in request.model.parameters())
+        trainer = of_trainer(config, weights, wanted.parameters)
+        memory = share(wanted, total, trainer=trainer, asked=config.engine_memory, sleep=config.engine_sleep)
     assert config.threads is not None
     request.say("starting vLLM ...")
     rank = getattr(config, "lora_rank", 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -35,6 +35,9 @@ class HFEngine(RolloutEngine):
     """
 
     shares_weights, runs_aside = True, False
+    # Below float32: trained weights are cast once for all tokens of a batch. The copies, which autocast keeps outside
+    # inference mode only, take the place of the gradients, which do not exist meanwhile.
+    casts_once: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -71,11 +74,12 @@ class HFEngine(RolloutEngine):
                     yield p, group
 
     def _decode_apart(self, batch: list[_Row], prompts: Sequence[Sequence[int]], sampling: Sampling) -> None:
-        """Decodes in evaluation and inference mode, and restores the model's own mode."""
+        """Decodes in evaluation mode and without gradients, and restores the model's own mode."""
         low = self.dtype != torch.float32
         autocast = torch.autocast(self.model.device.type, dtype=self.dtype, enabled=low)
         transposed = contextlib.nullcontext() if low else transposed_weights(self.model)
-        with evaluating(self.model), transposed, torch.inference_mode(), autocast:
+        without_grad = torch.no_grad() if low and self.casts_once else torch.inference_mode()
+        with evaluating(self.model), transposed, without_grad, autocast:
             self._decode(batch, prompts, sampling)
 
     def _completion(self, row: _Row) -> Completion:
@@ -179,6 +183,8 @@ class HFCopyEngine(HFEngine):
 
     It gets the weights, and every change of them, before it samples, so they can't be stale here either.
     """
+
+    casts_once = False  # its rank's gradients are smaller than copies of all weights
 
     def __init__(
         self,

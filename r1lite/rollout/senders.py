@@ -14,6 +14,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -202,27 +203,41 @@ class ExternalSender:
             from vllm.distributed.weight_transfer import base, factory, ipc_engine, nccl_engine
         except ImportError as error:
             raise EngineError(f"--weight-transport {backend} needs vLLM beside the trainer too: {error}") from error
+        import torch
+
+        gpu = torch.device(device)
+        # Each thread has a current GPU of its own, the first one by default, and vLLM's engines take the current one.
+        self._gpu = -1 if gpu.type != "cuda" else torch.cuda.current_device() if gpu.index is None else gpu.index
         self._base, self._factory, self._nccl, self._ipc = base, factory, nccl_engine, ipc_engine
         self._calls, self._backend, self._device = _CheckedCalls(client, timeout_s=timeout_s), backend, device
         self._host, self._timeout_s = urlsplit(client.url).hostname or "", timeout_s
         self._engine: Any = None
-        self._snapshot: Snapshot | None = None
         self.bytes_sent = 0
 
     def send(self, snapshot: Snapshot) -> None:
-        self._snapshot, self._calls.label = snapshot, snapshot.label
-        # nccl has no timeout, and a thread that waits for it can't be stopped, so the thread is abandoned.
-        pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="weights-by-vllm")
+        self._calls.snapshot, self._calls.label = snapshot, snapshot.label
+        sent: concurrent.futures.Future[None] = concurrent.futures.Future()
+        calls = self._calls
+
+        def work() -> None:
+            try:
+                self._send(calls)
+            except BaseException as error:
+                sent.set_exception(error)
+            else:
+                sent.set_result(None)
+
+        # nccl has no timeout, and a thread that waits for it can't be stopped, so the thread is abandoned. The process
+        # could never exit with a thread of a pool, for which Python waits.
         with starting_thread():
-            sent = pool.submit(self._send)
-        pool.shutdown(wait=False)
+            threading.Thread(target=work, name="weights-by-vllm", daemon=True).start()
         try:
             sent.result(timeout=self._timeout_s)
         except concurrent.futures.TimeoutError as error:
-            self._engine = None
-            raise Unreachable(f"{self._calls.client.url}: update not finished after {self._timeout_s:g} s") from error
+            self._abandon()
+            raise Unreachable(f"{calls.client.url}: update not finished after {self._timeout_s:g} s") from error
         except BaseException:
-            self._engine = None
+            self._abandon()
             raise
         self.bytes_sent += sum(tensor.nbytes for tensor in snapshot.tensors.values())
 
@@ -231,13 +246,25 @@ class ExternalSender:
         if engine is not None:
             engine.shutdown()
 
-    def _send(self) -> None:
-        if self._engine is None:
-            self._engine = self._connect()
-        self._engine.send_weights()
+    def _abandon(self) -> None:
+        """Ends a failed transfer. Unless NCCL's part is aborted, it blocks vLLM's streams, which all transfers share;
+        its thread then goes on, and must not tell the server that the update is complete."""
+        self._calls.abandoned = True
+        self._calls = _CheckedCalls(self._calls.client, timeout_s=self._timeout_s)
+        with contextlib.suppress(Exception):
+            self.close()
 
-    def _connect(self) -> Any:
-        source = _source(self._base, lambda: self._snapshot, self._device)
+    def _send(self, calls: _CheckedCalls) -> None:
+        import torch
+
+        with torch.cuda.device(self._gpu):  # -1: none
+            engine = self._engine or self._connect(calls)
+            if not calls.abandoned:
+                self._engine = engine
+            engine.send_weights()
+
+    def _connect(self, calls: _CheckedCalls) -> Any:
+        source = _source(self._base, lambda: calls.snapshot, self._device)
         if self._backend == "ipc":
             import torch
 
@@ -249,20 +276,31 @@ class ExternalSender:
             with socket.socket() as probe:
                 probe.bind((address, 0))
                 port = probe.getsockname()[1]
-            size = 1 + self._calls.workers()
+            size = 1 + calls.workers()
             about = self._nccl.NCCLTrainerInitInfo(rank=0, master_address=address, master_port=port, world_size=size)
-        return self._factory.WeightTransferTrainerFactory.trainer_init(about, client=self._calls, source=source)
+        return self._factory.WeightTransferTrainerFactory.trainer_init(about, client=calls, source=source)
 
 
 class _CheckedCalls(Calls):
     """Checks an update before anything of it is sent."""
 
+    snapshot: Snapshot | None = None  # the weights being sent
+    abandoned = False  # by a transfer that failed
+
+    def _post(self, path: str, body: Any = None) -> None:
+        if self.abandoned:
+            raise Unreachable(f"{self.client.url}: the update was abandoned")
+        super()._post(path, body)
+
+    def start_weight_update(self) -> None:
+        # Not when vLLM's engine asks for the transfer: by then it waits in NCCL, which can't be stopped.
+        super().start_weight_update()
+        assert self.snapshot is not None
+        self.update_weights({**self.snapshot.described(), "check_only": True})
+
     def update_weights(self, update_info: dict[str, Any]) -> None:
         from vllm.distributed.weight_transfer.clients import _json_safe_update_info
 
-        if "abandon" not in update_info:
-            about = {name: update_info[name] for name in ("names", "dtype_names", "shapes")}
-            super().update_weights({**about, "check_only": True})
         super().update_weights(_json_safe_update_info(update_info))
 
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from r1lite.errors import UserError, first_line
 from r1lite.hub.revisions import split
 from r1lite.model.lora import Adapter
+from r1lite.model.out_of_memory import free_what_is_unused, is_out_of_memory
 from r1lite.rollout import EngineError, RolloutEngine, Sampling, check_prompts, text_of
 from r1lite.rollout.layout import Layout, unchanged
 from r1lite.rollout.vllm_calls import Calls, calls_for, request_values, seed_runs, special_tokens
@@ -194,10 +195,14 @@ class VLLMEngine(RolloutEngine):
     @contextlib.contextmanager
     def _waking(self, llm: Any) -> Iterator[None]:
         """Wakes a sleeping engine: memory for weights before they are loaded, memory for its cache after it."""
+        # vLLM takes this memory from the driver, which does not know what torch only keeps for later tensors. vLLM 0.26
+        # does not free that itself.
         if self._asleep:
+            free_what_is_unused()
             llm.wake_up(tags=["weights"])
         yield
         if self._asleep:
+            free_what_is_unused()
             llm.wake_up(tags=["kv_cache"])
             if llm.llm_engine.is_sleeping():  # its scheduler stays paused, and sampling would wait forever
                 raise EngineError("vLLM woke up only partly. Continue with --resume")
@@ -315,12 +320,12 @@ def _failures(doing: str) -> Iterator[None]:
         yield
     except EngineError:
         raise
-    except torch.OutOfMemoryError as error:
-        raise EngineError(
-            f"vLLM ran out of memory while {doing}. Continue with --resume and a lower --rollout-rows or "
-            "--engine-memory"
-        ) from error
     except Exception as error:
+        if is_out_of_memory(error):
+            raise EngineError(
+                f"vLLM ran out of memory while {doing}. Continue with --resume and a lower --rollout-rows or "
+                "--engine-memory"
+            ) from error
         raise EngineError(
             f"vLLM failed while {doing}: {type(error).__name__}: {first_line(error)}. Continue with --resume; if it "
             "fails again, --resume --engine transformers continues without vLLM"

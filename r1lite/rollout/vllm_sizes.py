@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from r1lite.config import DPOConfig, TrainConfig
 from r1lite.errors import UserError
 
 _GIB = 1 << 30
 SLACK = 2 * _GIB  # activations, CUDA graphs, the runtime itself
-_TRAINER_BYTES = 16  # per parameter: float32 weight, gradient and two moments
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,24 @@ def need(model_config: Any, parameters: int, *, bytes_per_value: int, rows: int,
     return Need(parameters * bytes_per_value, per_token * rows * tokens, parameters)
 
 
+def of_trainer(config: Any, weights: int, parameters: int) -> int:
+    """Bytes of a run's own models with their gradients and moments. Adapters are small, and a teacher is unknown here.
+
+    Args:
+        config: of any stage; one that does not train holds weights alone.
+        weights: bytes of the policy's weights.
+    """
+    if not isinstance(config, TrainConfig):
+        return weights
+    learning = (4 if config.offload_optimizer else 12) * parameters  # float32 gradient, two moments
+    adapter = config.lora_rank > 0
+    has_reference = isinstance(config, DPOConfig) or getattr(config, "has_reference", False)
+    its_own = has_reference and (not adapter or getattr(config, "moves_reference", False))
+    reference = weights if its_own and not config.offload_reference else 0
+    critic = 4 * parameters + learning if getattr(config, "critic", "") == "own" else 0
+    return weights + (0 if adapter else learning) + reference + critic
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """How engine and trainer share one GPU."""
@@ -44,20 +62,20 @@ class Share:
     sleeps: bool  # it frees its memory while the trainer works
 
 
-def share(wanted: Need, total: int, *, asked: float | None, sleep: bool = False) -> Share:
+def share(wanted: Need, total: int, *, trainer: int, asked: float | None, sleep: bool = False) -> Share:
     """The engine's share of a GPU that it shares with the trainer.
 
     Both stay in memory if they fit together. Otherwise the engine sleeps while the trainer works, and discards its
     weights (level 2 of vLLM's sleep): it gets new ones before it samples again, so a copy would only cost time.
 
     Args:
+        trainer: its bytes, as from `of_trainer`.
         asked: `--engine-memory`.
         sleep: the engine sleeps even if both fit.
 
     Raises:
         UserError: not even the weights of both fit.
     """
-    trainer = wanted.parameters * _TRAINER_BYTES
     engine = wanted.weights + wanted.cache + SLACK
     working = trainer + max(SLACK, total // 5)  # with activations
     sleeps = sleep or working + engine > 0.95 * total

@@ -32,20 +32,23 @@ class Snapshot:
     base: str | None  # label of the previous version, to which `changes` apply
     changes: dict[str, Change]
 
-    def update(self, base: str | None) -> tuple[dict[str, Any], list[Tensor]]:
-        """(description for the receiver, payloads in the order of its names), for a receiver that holds `base`.
+    def described(self) -> dict[str, Any]:
+        """Names, dtypes and shapes, as in vLLM's own updates."""
+        return {
+            "names": list(self.tensors),
+            "dtype_names": [str(tensor.dtype).removeprefix("torch.") for tensor in self.tensors.values()],
+            "shapes": [list(tensor.shape) for tensor in self.tensors.values()],
+        }
 
-        `names`, `dtype_names` and `shapes` are those of vLLM's own updates.
-        """
+    def update(self, base: str | None) -> tuple[dict[str, Any], list[Tensor]]:
+        """(description for the receiver, payloads in the order of its names), for a receiver that holds `base`."""
         if base is not None and base == self.base:
             changes = list(self.changes.values())
         else:
             base = None
             changes = [Change("whole", as_bytes(tensor)) for tensor in self.tensors.values()]
         about = {
-            "names": list(self.tensors),
-            "dtype_names": [str(tensor.dtype).removeprefix("torch.") for tensor in self.tensors.values()],
-            "shapes": [list(tensor.shape) for tensor in self.tensors.values()],
+            **self.described(),
             "forms": [change.form for change in changes],
             "sizes": [change.payload.numel() for change in changes],
             "digests": [self.digests[name] for name in self.tensors],

@@ -46,7 +46,12 @@ class BadBatches:
             RunError: this is the third skipped update in a row.
         """
         self.in_a_row += 1
-        self._keep(step, {"batches": [dict(batch) for batch in batches], "loss": loss, "parameters": list(parameters)})
+        # On the CPU, because torch.load wants the device back that a tensor was saved on.
+        kept = [
+            {name: value.cpu() if isinstance(value, torch.Tensor) else value for name, value in batch.items()}
+            for batch in batches
+        ]
+        self._keep(step, {"batches": kept, "loss": loss, "parameters": list(parameters)})
         if self.in_a_row >= MAX_IN_A_ROW:
             raise RunError(
                 f"step {step}: the gradient was not finite {MAX_IN_A_ROW} times in a row; those updates were "

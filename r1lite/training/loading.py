@@ -40,6 +40,11 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
 
     If the model will be sharded, its weights stay memory-mapped in the files, with the dtypes of the files.
     """
+    import torch
+
+    if config.device.startswith("cuda:"):
+        # Else CUDA graphs would be captured, and Triton's kernels started, on the first GPU, whatever the tensors'.
+        torch.cuda.set_device(config.device)
     place, for_parts = model_path(config), loads_for_parts(config)
     packed: dict[str, Any] = {}
     if (kind := getattr(config, "base_quantization", "none")) != "none":

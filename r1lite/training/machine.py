@@ -15,6 +15,7 @@ from r1lite.errors import UserError
 from r1lite.hub.loading import empty_model, load_shape, why_not
 from r1lite.hub.revisions import is_cached, is_path, split
 from r1lite.nano import MODELS, model_place
+from r1lite.rollout.vllm_sizes import of_trainer
 from r1lite.rollout.vllm_support import installed
 from r1lite.run.environment import read_environment
 from r1lite.run.files import read_bytes
@@ -139,6 +140,9 @@ def choose_device(asked: str) -> tuple[str, dict[str, str]]:
         raise UserError(f"--device {asked}: unknown; use auto, cpu, cuda or cuda:N")
     if device.startswith("cuda") and not cuda:
         raise UserError(f"--device {asked}: torch {torch.__version__} finds no CUDA device; try --device cpu")
+    number, count = device.removeprefix("cuda").removeprefix(":"), torch.cuda.device_count()
+    if number.isdecimal() and int(number) >= count:
+        raise UserError(f"--device {asked}: there {'is' if count == 1 else 'are'} {count} here, numbered from 0")
     return device, {"device": torch.cuda.get_device_name(device)} if device.startswith("cuda") else {}
 
 
@@ -186,13 +190,13 @@ def _engine(config: ProblemsConfig, values: dict[str, Any]) -> tuple[str, str]:
         return "transformers", "auto: vLLM in this process only uses the first visible GPU; see CUDA_VISIBLE_DEVICES"
     if not found.tested and not config.engine_untested:
         return "transformers", f"auto: vLLM {found.version} is untested; use --engine vllm --engine-untested to try it"
-    if not _fits(values["model"], values["device"]):
+    if not _fits(config, values["model"], values["device"]):
         return "transformers", "auto: trainer and vLLM together don't fit on this GPU; see --engine vllm-server"
     return "vllm", "auto: it is installed, and the model fits"
 
 
-def _fits(model: str, device: str) -> bool:
-    """Returns True if the trainer (16 bytes per parameter) leaves room for vLLM (2, plus cache); False if unknown."""
+def _fits(config: ProblemsConfig, model: str, device: str) -> bool:
+    """Returns True if the trainer leaves room for vLLM (2 bytes per parameter, plus cache); False if unknown."""
     import torch
 
     try:
@@ -200,7 +204,8 @@ def _fits(model: str, device: str) -> bool:
     except Exception:  # loading the model reports the error
         return False
     size: int = sum(parameter.numel() for parameter in empty.parameters())
-    return 18 * size + (4 << 30) < torch.cuda.get_device_properties(device).total_memory
+    needed = of_trainer(config, 4 * size, size) + 2 * size + (4 << 30)
+    return needed < torch.cuda.get_device_properties(device).total_memory
 
 
 def model_path(config: ProblemsConfig) -> str:

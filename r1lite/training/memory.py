@@ -247,7 +247,8 @@ def logits_of(model: Any, tokens: int, *, whole: bool, cuda: bool) -> int:
 def available(device: torch.device) -> int:
     """Bytes that this process holds or can still allocate."""
     if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_allocated(device)
+        # Reserved, not allocated: what the evaluation before has freed is kept by torch, and used again.
+        return torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device)
     here = psutil.Process().memory_info().rss
     limits = [here + psutil.virtual_memory().available]
     limit = Path("/sys/fs/cgroup/memory.max")
@@ -341,6 +342,9 @@ def sampler_of(config: TrainConfig, layout: Layout, model: Any, longest: int, dt
     copied = _whole(model.parameters()) if layout.in_parts else 0
     if dtype == torch.float32:
         copied += _size(transposable(model))
+    elif not layout.in_parts:  # the weights' copies in this precision
+        cast = {id(module.weight): module.weight for module in model.modules() if isinstance(module, torch.nn.Linear)}
+        copied += width * sum(weight.numel() for weight in cast.values() if weight.requires_grad)
     # The cache of a layer is copied when it grows.
     cache = 2 * rows * length * heads * head * width * (text.num_hidden_layers + 1)
     return int(copied + cache + _SAMPLER_COPIES * rows * model.get_output_embeddings().weight.shape[0])

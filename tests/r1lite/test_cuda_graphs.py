@@ -1,5 +1,8 @@
 """Decoding by CUDA graphs: on CPUs the same steps on the same fixed buffers, without a graph."""
 
+import contextlib
+import weakref
+
 import pytest
 import torch
 from conftest import make_tiny_model, make_tiny_tokenizer
@@ -14,6 +17,7 @@ from r1lite.model.prefix import prefill
 from r1lite.rollout import Sampling
 from r1lite.rollout.build import Request, start
 from r1lite.rollout.hf import HFEngine
+from r1lite.training.loading import load_model
 
 PROMPTS = [[5, 6, 7, 8, 9], [3, 4, 5], [7] * 8]
 SEEDS = [[10 * p + g for g in range(4)] for p in range(len(PROMPTS))]
@@ -78,6 +82,38 @@ def test_steps_are_replayed_on_the_buffers():
     assert steps.full
     assert steps._graph.replays == 3
     assert {layer.keys.data_ptr() for layer in steps._cache.layers} == addresses
+
+
+@torch.inference_mode()
+def test_keys_and_values_are_held_once(monkeypatch):
+    """In the buffers; while they are made, or left for other rows, one layer is held twice."""
+    model = make_tiny_model()
+    prefix = prefill(model, PROMPTS, 0)
+    kept = [weakref.ref(layer.keys) for layer in prefix.cache.layers]
+    most = []
+    with_room = cuda_graphs._with_room
+
+    def counted(states, length):
+        most.append(sum(keys() is not None for keys in kept))
+        return with_room(states, length)
+
+    monkeypatch.setattr(cuda_graphs, "_with_room", counted)
+    steps = FixedSteps(model, prefix, 3)
+    assert most == [n for n in range(len(kept), 0, -1) for _ in range(2)]
+    assert not any(keys() is not None for keys in kept)
+    buffers = [weakref.ref(layer.keys) for layer in steps._cache.layers]
+    assert len(steps.prefix(torch.tensor([0, 2])).cache.layers) == len(buffers)
+    assert not any(keys() is not None for keys in buffers)
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cuda:1", ["cuda:1"]), ("cuda", []), ("cpu", [])])
+def test_graphs_are_captured_on_the_runs_gpu(device, expected, monkeypatch):
+    """A stream is one of the current GPU, and a graph that is captured there holds nothing of another GPU's steps."""
+    chosen = []
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    with contextlib.suppress(UserError):  # there is no such GPU
+        load_model(GRPOConfig(model="nano", device=device))
+    assert chosen == expected
 
 
 def test_without_a_gpu_it_is_refused():

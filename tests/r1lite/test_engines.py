@@ -2,11 +2,14 @@
 
 import pytest
 import torch
+from conftest import make_tiny_model, make_tiny_tokenizer
 from engine_contract import CONTRACT, OF_A_MODEL, Case, load_nano
 from scripted_engine import ScriptedEngine
+from torch.profiler import ProfilerActivity, profile
 
 from r1lite.rl.sampling import cut_distribution
-from r1lite.rollout.hf import HFEngine
+from r1lite.rollout import Sampling
+from r1lite.rollout.hf import HFCopyEngine, HFEngine
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +51,20 @@ def test_cut_distribution(cut, kept):
     found = cut_distribution(probabilities.log(), **cut).exp().sort(descending=True).values[0]
     assert found[: len(kept)].tolist() == pytest.approx([p / sum(kept) for p in kept], abs=1e-6)
     assert found[len(kept) :].sum() == 0
+
+
+@pytest.mark.parametrize("copies", [False, True])
+def test_trained_weights_are_cast_once_for_a_batch(copies):
+    """In inference mode autocast would cast them at every token, which took half of the time."""
+    model = make_tiny_model()
+    engine = HFEngine(model, make_tiny_tokenizer(), dtype=torch.bfloat16)
+    if copies:  # their gradients are in parts, so there is no room for copies of all weights
+        engine = HFCopyEngine(model, make_tiny_tokenizer(), device="cpu", dtype=torch.bfloat16)
+        engine.load_weights(model.named_parameters(remove_duplicate=False), version=0)
+    shape = list(model.model.layers[0].mlp.down_proj.weight.shape)
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiled:
+        (group,) = engine.generate([[5, 6, 7]], [[1, 2]], Sampling(1.0, 12))
+    casts = sum(event.name == "aten::_to_copy" and event.input_shapes[0] == shape for event in profiled.events())
+    tokens = max(len(completion.token_ids) for completion in group)
+    assert tokens > 3
+    assert casts >= tokens if copies else casts == len(model.model.layers)

@@ -83,6 +83,24 @@ def test_a_full_disk_does_not_silence_the_watchdog(tmp_path):
     assert "deep_in_a_library" in done.stderr
 
 
+class OnGPU(torch.Tensor):
+    """A tensor on another device, which torch.load could only put back there."""
+
+    def cpu(self):
+        return torch.tensor([1.0, 2.0])
+
+    def __reduce_ex__(self, protocol):
+        raise AssertionError("a tensor is saved on its device")
+
+
+def test_bad_batches_can_be_read_without_the_gpu(tmp_path):
+    bad = BadBatches(tmp_path / "bad_batches")
+    bad.skipped(1, [{"rewards": torch.zeros(2).as_subclass(OnGPU), "rows": [3]}], loss=0.0, parameters=["a"])
+    (path,) = bad.folder.iterdir()
+    (batch,) = torch.load(path, weights_only=True)["batches"]
+    assert (batch["rewards"].tolist(), batch["rows"]) == ([1.0, 2.0], [3])
+
+
 def test_bad_batches_are_kept_and_counted(tmp_path):
     bad = BadBatches(tmp_path / "bad_batches")
     batch = {"token_ids": torch.tensor([[1, 2]]), "rows": [0], "advantages": torch.tensor([float("nan")])}

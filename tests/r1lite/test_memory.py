@@ -47,6 +47,14 @@ def test_a_gpu_needs_larger_tiles_and_more_for_the_backward_pass():
     assert memory.with_backward(600, cuda=True) == 700
 
 
+def test_sampling_in_half_precision_holds_copies_of_trained_weights():
+    config, model = GRPOConfig(max_completion_tokens=40), make_tiny_model()
+    linear = sum(m.weight.numel() for m in model.modules() if isinstance(m, torch.nn.Linear))
+    trained = memory.sampler_of(config, memory.Layout(), model, 20, torch.bfloat16)
+    frozen = memory.sampler_of(config, memory.Layout(), model.requires_grad_(False), 20, torch.bfloat16)
+    assert trained - frozen == 2 * linear
+
+
 def test_an_adapter_needs_less():
     pytest.importorskip("peft")
     model = make_tiny_model()
@@ -65,6 +73,14 @@ def test_what_does_not_fit_is_said():
     assert memory.available(torch.device("cpu")) > 0
     assert memory.peak(torch.device("cpu")) > found.weights
     assert "estimated at most" in memory.compared(found, memory.peak(torch.device("cpu")))
+
+
+def test_memory_that_torch_keeps_on_a_gpu_is_available(monkeypatch):
+    """After an evaluation with this process's model, most of it."""
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (10 << 30, 80 << 30))
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 4 << 30)
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 69 << 30)
+    assert memory.available(torch.device("cuda:1")) == 79 << 30
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peaks are forgotten on Linux only")

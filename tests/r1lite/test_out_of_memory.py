@@ -174,6 +174,10 @@ def test_other_errors_are_not_taken_for_it(tmp_path):
         broken.learner.learn(groups(), 0)
     assert not is_out_of_memory(RuntimeError("memory format"))
     assert is_out_of_memory(MemoryError())
+    # Where kernels or pinned memory find no room.
+    assert is_out_of_memory(torch.AcceleratorError("CUDA error: out of memory\nCUDA kernel errors might be"))
+    assert is_out_of_memory(RuntimeError("CUDA driver error: out of memory"))
+    assert not is_out_of_memory(torch.AcceleratorError("CUDA error: an illegal memory access was encountered"))
     with pytest.raises(RuntimeError) as real:  # what this machine's allocator really says
         torch.empty(1 << 60)
     assert is_out_of_memory(real.value)

@@ -2,10 +2,12 @@
 
 import copy
 import dataclasses
+import weakref
 
 import pytest
 import torch
 from conftest import make_tiny_model
+from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import (
     AutoModelForCausalLM,
     BloomConfig,
@@ -146,6 +148,28 @@ def test_checkpointing_stays_on_after_sampling():
         assert not any(module.training for module in policy.model.modules())
     assert [module.training for module in policy.modules()] == modes
     assert any(module.training for module in policy.model.modules())
+
+
+@pytest.mark.parametrize("learns", [True, False])
+def test_weights_are_not_kept_in_half_precision(learns):
+    """Under checkpointing and without a gradient, of which a sharded model's ranks would each keep all."""
+    model = make_tiny_model()
+    policy = Policy(model, pad_id=0, dtype=torch.bfloat16, gradient_checkpointing=True)
+    (batch,) = policy.micro_batches([Row((5, 6), (7, 8, 9))], 100)
+    made, most = [], [0]
+
+    class Watched(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            if function is torch.ops.aten._to_copy.default and any(args[0] is p for p in model.parameters()):
+                made.append(weakref.ref(result))
+                most[0] = max(most[0], sum(one() is not None for one in made))
+            return result
+
+    with Watched(), torch.set_grad_enabled(learns):
+        policy(batch)
+    assert len(made) > 10
+    assert most[0] <= 2  # a layer's product, and its bias
 
 
 def test_a_gradient_that_is_not_finite_changes_nothing(tiny_model):

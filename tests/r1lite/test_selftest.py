@@ -212,3 +212,27 @@ def test_an_engine_that_is_half_awake_stops_the_run():
     with pytest.raises(EngineError, match="woke up only partly"):
         engine.load_weights([("a", torch.zeros(1))], version=1)
     assert engine._asleep
+
+
+def test_torchs_spare_memory_is_freed_before_an_engine_wakes(monkeypatch):
+    done = []
+    monkeypatch.setattr("r1lite.rollout.vllm_engine.free_what_is_unused", lambda: done.append("free"))
+    engine = half_awake(True)
+    engine.sleep()
+    engine._llm.wake_up = lambda tags: done.append(*tags)
+    engine._llm.llm_engine.is_sleeping = lambda: False
+    engine._calls.load = lambda *_: done.append("load")
+    engine.load_weights([], version=1)
+    engine.load_weights([], version=2)
+    assert done == ["free", "weights", "load", "free", "kv_cache", "load"]
+
+
+def test_memory_that_vllm_can_not_take_back_is_named():
+    def wake_up(tags):
+        raise RuntimeError("CUDA Error: out of memory at csrc/cumem_allocator.cpp:62")
+
+    engine = half_awake(True)
+    engine.sleep()
+    engine._llm.wake_up = wake_up
+    with pytest.raises(EngineError, match=r"vLLM ran out of memory while loading new weights.*--engine-memory"):
+        engine.load_weights([], version=1)

@@ -88,10 +88,15 @@ def test_a_micro_batch_costs_its_own_tokens():
 
 
 @pytest.mark.parametrize("window", [None, 3])
-def test_the_kernel_is_asked_for_what_rows_by_themselves_give(window, monkeypatch):
+@pytest.mark.parametrize("version", ["2.11", "2.12"])
+def test_the_kernel_is_asked_for_what_rows_by_themselves_give(window, version, monkeypatch):
     """In place of the kernel, which needs a GPU: a plain computation from what it is given, by its documentation."""
 
-    def kernel(q, k, v, bounds, bounds_k, longest, longest_k, *, scale, window_size, enable_gqa):
+    def of_2_11(q, k, v, bounds, bounds_k, longest, longest_k, *, scale=None, window_size=(-1, -1)):
+        assert q.shape == k.shape == v.shape
+        return kernel(q, k, v, bounds, bounds_k, longest, longest_k, scale=scale, window_size=window_size)
+
+    def kernel(q, k, v, bounds, bounds_k, longest, longest_k, *, scale, window_size, enable_gqa=False):
         assert bounds.dtype == torch.int32
         assert bounds is bounds_k
         assert longest == longest_k == int(bounds.diff().max())
@@ -115,10 +120,26 @@ def test_the_kernel_is_asked_for_what_rows_by_themselves_give(window, monkeypatc
 
     given = {"scaling": 8**-0.5, "cu_seq_lens_q": bounds, "max_length_q": 4, "sliding_window": window}
     expected, _ = varlen.varlen_attention(Module(), q, k, v, None, **given)
-    monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", kernel)
+    monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", of_2_11 if version == "2.11" else kernel)
     monkeypatch.setattr(varlen, "_lower_precision", lambda query: torch.float32)
     found, _ = varlen.varlen_attention(Module(), q, k, v, None, **given)
     torch.testing.assert_close(found, expected)
+
+
+def test_a_gpu_without_the_kernel_is_refused_at_the_start(monkeypatch):
+    def kernel(q, *_, enable_gqa=False, **__):
+        raise RuntimeError("FlashAttention only supports Ampere GPUs or newer.")
+
+    def half(query):
+        return torch.bfloat16 if torch.is_autocast_enabled("cpu") else None
+
+    monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", kernel)
+    monkeypatch.setattr(varlen, "_lower_precision", half)
+    model = make_tiny_model()
+    model.set_attn_implementation(varlen.register())
+    Policy(model, pad_id=0, padding_free=True)
+    with pytest.raises(UserError, match=r"--padding-free: .* only supports Ampere GPUs or newer\.\): leave"):
+        Policy(model, pad_id=0, padding_free=True, dtype=torch.bfloat16)
 
 
 def test_what_is_refused():

@@ -14,13 +14,14 @@ from packaging.specifiers import SpecifierSet
 from safetensors import SafetensorError
 
 from r1lite.cli import main
-from r1lite.config import GRPOConfig, load
+from r1lite.config import DPOConfig, EvalConfig, GRPOConfig, PPOConfig, load
 from r1lite.errors import UserError
 from r1lite.rollout import EngineError, Sampling
 from r1lite.rollout import vllm_support as support
 from r1lite.rollout.vllm_calls import request_values, seed_runs
-from r1lite.rollout.vllm_sizes import Need, need, share
+from r1lite.rollout.vllm_sizes import Need, need, of_trainer, share
 from r1lite.rollout.weight_files import WeightFiles
+from r1lite.training.machine import choose_device
 from r1lite.training.resolve import resolve_config
 
 GIB = 1 << 30
@@ -83,6 +84,16 @@ def test_auto_on_a_cpu_says_why():
     assert (config.engine, config.importance) == ("vllm-server", "token")
 
 
+def test_a_gpu_that_is_not_there_is_one_line(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"the GPU of {device}")
+    assert choose_device("cuda:1") == ("cuda:1", {"device": "the GPU of cuda:1"})
+    assert choose_device("auto") == ("cuda", {"device": "the GPU of cuda"})
+    with pytest.raises(UserError, match="--device cuda:2: there are 2 here, numbered from 0"):
+        choose_device("cuda:2")
+
+
 def test_running_ahead_needs_an_engine_aside():
     with pytest.raises(UserError, match=r"--max-staleness 1: transformers samples in the trainer's process"):
         resolve_config(load(GRPOConfig, ["--model", "nano", "--device", "cpu", "--max-staleness", "1"]))
@@ -101,16 +112,43 @@ def test_need_counts_grouped_keys():
 )
 def test_share_of_a_gpu(billions, gpu_gib, sleeps):
     parameters = int(billions * 1e9)
-    found = share(Need(2 * parameters, 4 * GIB, parameters), gpu_gib * GIB, asked=None)
+    trainer = of_trainer(GRPOConfig(), 4 * parameters, parameters)
+    assert trainer == 16 * parameters
+    found = share(Need(2 * parameters, 4 * GIB, parameters), gpu_gib * GIB, trainer=trainer, asked=None)
     assert found.sleeps == sleeps
-    trainer = 16 * parameters / (gpu_gib * GIB)
-    assert 2 * parameters / (gpu_gib * GIB) < found.memory < 1 - trainer
+    assert 2 * parameters / (gpu_gib * GIB) < found.memory < 1 - trainer / (gpu_gib * GIB)
+
+
+@pytest.mark.parametrize(
+    ("config", "bytes_per_weight"),
+    [
+        (GRPOConfig(kl_coef=0.1), 20),
+        (GRPOConfig(kl_coef=0.1, offload_reference=True), 16),
+        (GRPOConfig(offload_optimizer=True), 8),
+        (GRPOConfig(kl_coef=0.1, lora_rank=8), 4),
+        (GRPOConfig(kl_coef=0.1, lora_rank=8, reference_decay=0.9), 8),
+        (PPOConfig(kl_coef=0.0), 32),
+        (PPOConfig(kl_coef=0.0, critic="shared"), 16),
+        (DPOConfig(), 20),
+        (EvalConfig(), 4),
+    ],
+)
+def test_what_a_trainer_holds_beside_the_engine(config, bytes_per_weight):
+    assert of_trainer(config, 4000, 1000) == 1000 * bytes_per_weight
+
+
+def test_seven_billions_fit_beside_vllm_without_their_gradients_and_moments():
+    parameters = 7_000_000_000
+    wanted = Need(2 * parameters, 4 * GIB, parameters)
+    for config in (GRPOConfig(lora_rank=16), EvalConfig()):
+        trainer = of_trainer(config, 4 * parameters, parameters)
+        assert 0.2 < share(wanted, 80 * GIB, trainer=trainer, asked=None).memory < 0.65
 
 
 def test_a_small_model_sleeps_if_asked_to():
     wanted = Need(2 * 500_000_000, 4 * GIB, 500_000_000)
-    assert not share(wanted, 80 * GIB, asked=None).sleeps
-    assert share(wanted, 80 * GIB, asked=None, sleep=True).sleeps
+    assert not share(wanted, 80 * GIB, trainer=8 * GIB, asked=None).sleeps
+    assert share(wanted, 80 * GIB, trainer=8 * GIB, asked=None, sleep=True).sleeps
     with pytest.raises(UserError, match="--engine-sleep is for --engine vllm, not for transformers"):
         load(GRPOConfig, ["--engine", "transformers", "--engine-sleep"])
 
@@ -123,7 +161,7 @@ def test_attention_in_float32_does_not_round_to_tf32(cuda, float32):
 
 def test_a_model_that_does_not_fit_is_refused():
     with pytest.raises(UserError, match="don't fit this GPU's 80"):
-        share(Need(14 << 30, 4 * GIB, 7_000_000_000), 80 * GIB, asked=None)
+        share(Need(14 << 30, 4 * GIB, 7_000_000_000), 80 * GIB, trainer=105 * GIB, asked=None)
 
 
 @pytest.mark.parametrize(

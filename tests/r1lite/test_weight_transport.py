@@ -2,9 +2,13 @@
 
 import random
 import socket
+import subprocess
+import sys
 import threading
 import time
+from contextlib import contextmanager
 from datetime import timedelta
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
@@ -16,8 +20,8 @@ from wire_for_tests import FakeGloo, checksum_of
 from r1lite.config import GRPOConfig
 from r1lite.errors import UserError
 from r1lite.rollout import EngineError, Sampling
-from r1lite.rollout.client import Client
-from r1lite.rollout.senders import GlooSender
+from r1lite.rollout.client import Client, Refused, Unreachable
+from r1lite.rollout.senders import ExternalSender, GlooSender
 from r1lite.rollout.vllm_server import vllm_fleet
 from r1lite.rollout.weight_memory import WeightMemory
 from r1lite.rollout.wire import Group, Staging, WireError, buckets
@@ -366,3 +370,109 @@ def test_older_versions_and_gpus_that_are_not_there_are_refused(fakes, engine_of
 def test_names_that_the_canary_sends_again_are_all_of_them(fakes, engine_of):
     assert not engine_of(fakes()).takes_parts
     assert engine_of(fakes(), transport="file").takes_parts
+
+
+@pytest.fixture
+def vllms_engines(monkeypatch):
+    """Modules in place of vLLM's trainer engines."""
+    for name in ("vllm", "vllm.distributed", "vllm.distributed.weight_transfer"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    for name in ("base", "clients", "factory", "ipc_engine", "nccl_engine"):
+        module = ModuleType(f"vllm.distributed.weight_transfer.{name}")
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        monkeypatch.setattr(sys.modules["vllm.distributed.weight_transfer"], name, module, raising=False)
+    sys.modules["vllm.distributed.weight_transfer.clients"]._json_safe_update_info = lambda about: about
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cuda:1", 1), ("cuda", 3), ("cpu", -1)])
+def test_vllms_engines_find_the_trainers_gpu(device, expected, vllms_engines, monkeypatch):
+    """They take the current GPU, and in a new thread this is the first one."""
+    current = threading.local()
+
+    @contextmanager
+    def on(number):
+        current.gpu = number
+        yield
+
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 3)
+    sender = ExternalSender(Client("http://127.0.0.1:1"), timeout_s=5.0, backend="nccl", device=device)
+    monkeypatch.setattr(torch.cuda, "device", on)
+    seen = []
+    engine = SimpleNamespace(send_weights=lambda: seen.append(current.gpu))
+    monkeypatch.setattr(sender, "_connect", lambda calls: seen.append(current.gpu) or engine)
+    sender.send(WeightMemory(torch.float32, delta=False).keep([], "r1lite-x-0"))
+    assert seen == [expected, expected]
+
+
+def test_vllms_engine_waits_in_nccl_only_for_weights_that_the_server_takes(vllms_engines, monkeypatch):
+    """It calls `start_weight_update`, and then asks in a thread of its own while it sends."""
+    sender = ExternalSender(Client("http://127.0.0.1:1"), timeout_s=5.0, backend="nccl", device="cpu")
+    calls, refuses = [], [False, True]
+
+    def post(path, body=None):
+        calls.append(path)
+        if path == "update_weights":
+            assert body["update_info"] == {**about, "check_only": True}
+            if refuses.pop(0):
+                raise Refused(500, "weights refused: a is missing")
+
+    def send_weights():
+        sender._calls.start_weight_update()
+        calls.append("NCCL")
+
+    monkeypatch.setattr(sender._calls, "_post", post)
+    monkeypatch.setattr(sender, "_connect", lambda _: SimpleNamespace(send_weights=send_weights))
+    about = {"names": ["a"], "dtype_names": ["float32"], "shapes": [[3, 4]]}
+    snapshot = WeightMemory(torch.float32, delta=False).keep([("a", torch.ones(3, 4))], "r1lite-x-0")
+    sender.send(snapshot)
+    assert calls == ["start_weight_update", "update_weights", "NCCL"]
+    calls.clear()
+    with pytest.raises(Refused, match="a is missing"):
+        sender.send(snapshot)
+    assert calls == ["start_weight_update", "update_weights"]
+
+
+def test_a_transfer_that_is_given_up_is_aborted_and_tells_the_server_nothing(vllms_engines, monkeypatch):
+    """Without the abort it would hold up every later one: vLLM's engines share their streams."""
+    sender = ExternalSender(Client("http://127.0.0.1:1"), timeout_s=0.2, backend="nccl", device="cpu")
+    aborted, over, made = threading.Event(), threading.Event(), []
+
+    class Engine:
+        def __init__(self, calls):
+            self.calls = calls
+            made.append(self)
+
+        def send_weights(self):
+            if len(made) > 1:
+                return
+            aborted.wait(10)
+            with pytest.raises(Unreachable, match="the update was abandoned"):
+                self.calls.finish_weight_update()
+            over.set()
+
+        def shutdown(self):
+            aborted.set()
+
+    monkeypatch.setattr(sender, "_connect", Engine)
+    snapshot = WeightMemory(torch.float32, delta=False).keep([], "r1lite-x-0")
+    with pytest.raises(Unreachable, match=r"not finished after 0\.2 s"):
+        sender.send(snapshot)
+    assert over.wait(10)
+    sender.send(snapshot)
+    assert sender._engine is made[1]
+
+
+def test_a_transfer_that_never_ends_does_not_keep_the_process():
+    program = """
+import threading, types
+from r1lite.rollout import senders
+sender = senders.ExternalSender.__new__(senders.ExternalSender)
+sender._calls = senders._CheckedCalls(types.SimpleNamespace(url="http://x"), timeout_s=1.0)
+sender._timeout_s, sender._gpu, sender._engine = 0.1, -1, types.SimpleNamespace(send_weights=threading.Event().wait)
+try:
+    sender.send(types.SimpleNamespace(label="", tensors={}))
+except senders.Unreachable as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "http://x: update not finished after 0.1 s", done.stderr

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from served_model_for_tests import ServedModel
 from world_cases import CASES, EVALUATED, IN_PARTS, PRESET_CASES, REWARD_MODEL, SERVED, world_data
 
 from r1lite.config import DistillConfig, GRPOConfig, SFTConfig
+from r1lite.distributed import joining
 from r1lite.distributed.launcher import RankInfo, rank_info
 from r1lite.distributed.together import hands
 from r1lite.errors import UserError
@@ -330,6 +332,36 @@ def test_launchers(environment, expected):
 def test_incomplete_environments_are_refused(environment, message):
     with pytest.raises(UserError, match=message):
         rank_info(environment)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(("count", "local_rank", "expected"), [(4, 2, 2), (1, 0, 0), (1, 2, 0)])
+def test_a_rank_uses_its_gpu(count, local_rank, expected, monkeypatch):
+    """That of its number, or the only one that Slurm lets it see."""
+    chosen = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    assert joining._own_gpu("cuda", RankInfo(2, 8, local_rank, 4, "node1", 1234))
+    assert chosen == [expected]
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    with pytest.raises(UserError, match="rank 2 is number 4 on its machine, which has 3 GPUs"):
+        joining._own_gpu("cuda", RankInfo(2, 8, 4, 4, "node1", 1234))
+
+
+@pytest.mark.quick
+def test_ranks_with_one_gpu_are_refused(monkeypatch):
+    class World:
+        def all_gather_object(self, value):
+            return [value, *others]
+
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(uuid="GPU-a"))
+    others = ["GPU-b", "GPU-c"]
+    joining._refuse_shared_gpus(World())
+    others = ["GPU-b", "GPU-a"]
+    with pytest.raises(UserError, match="ranks 0, 2 have the same GPU"):
+        joining._refuse_shared_gpus(World())
 
 
 class Two:
