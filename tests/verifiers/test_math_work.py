@@ -362,6 +362,14 @@ def test_a_run_of_one_sign_is_read_in_linear_time(unit):
             assert cpu_ms(lambda text=text: judged("7", text)) < 2 * MOST_MS, (head, tail)
 
 
+@each(["é{}x", "1{}é", "x={}...", "Is it 1{}é"])
+def test_a_run_within_an_answer_is_read_in_linear_time(frame):
+    for unit in ("*", "个半", "(", "!", ".", "\\quad "):
+        for wrap, length in (("<answer>{}</answer>", 2900), ("The answer is {}", 15_000)):
+            text = wrap.format(frame.format(unit * (length // len(unit))))
+            assert cpu_ms(lambda text=text: judged("7", text)) < 2 * MOST_MS, (unit, text[:20])
+
+
 SIGNS = ["_", ">", "*", "-", "- ", "#", ";", "; ", "–;", "!", ". ", "(", "number ", "step\n", r"\quad ", r"\, "]
 
 

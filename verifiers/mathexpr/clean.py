@@ -85,7 +85,7 @@ _TIMES_TEN = lazy_pattern(  # "6.4\\mathrm{e}{-5}"
     r"(?<=\d)\s?\\(?:mathrm|text|operatorname)\{\s?[eE]\s?\}\s?\{?([-+]?\d{1,3})\}?"
 )
 _ALL_INTEGERS = lazy_pattern(  # "n = 0, ±1, ±2, ..."
-    r",?(?:\s|\\q?quad(?![A-Za-z])|\\[,;: ]|\\text\{\s?(?:where|for|with)\s?\}|\()*+([A-Za-z])\s*=\s*0"
+    r",?(?:\s|\\q?quad(?![A-Za-z])|\\[,;: ]|\\text\{\s?(?:where|for|with)\s?\}|\(){0,12}+([A-Za-z])\s*=\s*0"
     r"(?:\s*,\s*(?:\\pm|±)\s*[1-4]){2,4}\s*,?\s*(?:\\[lc]?dots(?![A-Za-z])|\.{3})\s*\)?"
 )
 _IN = lazy_pattern(r"^([a-z]) in (?=[\[({])")  # "x in [2, 5)"
