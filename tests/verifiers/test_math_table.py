@@ -1041,6 +1041,55 @@ CASES = [
     (r"A \cup B", r"\boxed{A \cap B}", 0.0, "different"),
     ("C_6^3", r"\boxed{C_6^2}", 0.0, "different"),
     (r"a \perp b", r"\boxed{a \parallel b}", 0.0, "different"),
+    # solutions over all integers
+    *(
+        (rf"{gold}, n \in \mathbb{{Z}}", rf"\boxed{{{answer}, n \in \mathbb{{Z}}}}", score, reason)
+        for gold, answer, score, reason in [
+            (r"x = 1 + 2\pi n", r"x = 2\pi n", 0.0, "different"),
+            (r"x = 1 + 2\pi n", r"x = 3 + 2\pi n", 0.0, "different"),
+            (r"x = 1 + 2\pi n", r"x = 1 + 2\pi - 2\pi n", 1.0, "equal"),
+            (r"x = \pi n", r"x = |n|\pi", 0.0, "different"),
+            (r"x = 2n", "x = n(1+(-1)^n)", 0.0, "different"),
+            (r"x = n + \frac{(-1)^n-1}{2}, y = n", r"x = 1 + n + \frac{(-1)^n-1}{2}, y = n + 1", 0.0, "different"),
+            ("x = 3n, y = 3n", "x = n + 1 - (-1)^n, y = 3n", 0.0, "different"),
+            ("x = 2+5n, y = -1-3n", "x = 7+5n, y = -4-3n", 1.0, "equal"),
+        ]
+    ),
+    # powers of negative numbers and of i: the n is odd or even
+    *(
+        (gold, rf"\boxed{{{answer}}}", float(reason == "equal"), reason)
+        for gold, answer, reason in [
+            ("(-1)^n", "1", "different"),
+            ("(-1)^m", "-1", "different"),
+            ("(-2)^n", "2^n", "different"),
+            ("3(-2)^{m-1}", r"3 \cdot 2^{m-1}", "different"),
+            ("(-x)^n", "x^n", "different"),
+            ("(-x)^n", "(-1)^n x^n", "equal"),
+            ("2^{(-1)^n}", "2", "different"),
+            (r"\frac{2(1-(-1)^n)}{n\pi}", "0", "different"),
+            (r"\frac{(-1)^n x^{2n}}{(2n)!}", r"\frac{x^{2n}}{(2n)!}", "different"),
+            ("(-1)^{m+n+k}", "(-1)^m", "different"),
+            ("(-1)^{m+n+k}", "(-1)^{m-n-k}", "equal"),
+            ("(-1)^{a+b+c+d+n}", "(-1)^{a+b+c+d}", "different"),
+            ("(-1)^{a+b+c+d+m+n}", "1", "different"),
+            ("(-1)^{a+b+c+d+n}", "(-1)^{a+b-c-d-n}", "equal"),
+            ("i^n", "(-i)^n", "different"),
+            ("i^n", "i^{n+4}", "equal"),
+            ("(a-b)^n", "(b-a)^n", "different"),
+            ("(a-b)^{2n}", "(b-a)^{2n}", "equal"),
+        ]
+    ),
+    # a relation that is undefined or complex where it is tried
+    (r"2\sqrt{-x-y} > 1", r"\boxed{-2\sqrt{-x-y} > -1}", 0.0, "different"),
+    (r"2\sqrt{-x-y} > 1", r"\boxed{-2\sqrt{-x-y} < -1}", 1.0, "equal"),
+    (r"\ln(x-9)+y > 1", r"\boxed{-\ln(x-9)-y > -1}", 0.0, "different"),
+    # the right side alone, which must be the only y
+    ("x^2+y^2=25", r"\boxed{\sqrt{25-x^2}}", 0.0, "type_clash"),
+    ("(y-x)(y-2x)=0", r"\boxed{x}", 0.0, "type_clash"),
+    ("|y|=e^x", r"\boxed{e^x}", 0.0, "type_clash"),
+    ("xy+y=1", r"\boxed{\frac{1}{x+1}}", 1.0, "equal"),
+    ("y^3=x", r"\boxed{\sqrt[3]{x}}", 1.0, "equal"),
+    (r"\ln y = x", r"\boxed{e^x}", 1.0, "equal"),
 ]
 
 

@@ -115,6 +115,44 @@ FRACTION_WORDS = [
 ]
 
 # a denial after the answer, in many languages
+# words that make no one number are none, and "two and three quarters" are no five quarters
+NUMBERS = [
+    ("5", r"\boxed{\text{two and three}}", 0),
+    ("5", "The answer is two three.", 0),
+    ("3", "<answer>one-two</answer>", 0),
+    ("40", "<answer>twenty twenty</answer>", 0),
+    ("31", "<answer>twenty eleven</answer>", 0),
+    ("1005000", "<answer>five thousand million</answer>", 0),
+    ("5/4", r"\boxed{\text{two and three quarters}}", 0),
+    ("11/4", r"\boxed{\text{two and three quarters}}", 1),
+    ("17/3", "The answer is five and two thirds.", 1),
+    ("205.5", "<answer>two hundred and five and a half</answer>", 1),
+    ("1984", "<answer>nineteen hundred and eighty-four</answer>", 1),
+    ("102000", "<answer>one hundred and two thousand</answer>", 1),
+    ("1200342", "<answer>one million two hundred thousand three hundred and forty-two</answer>", 1),
+]
+
+# a scale or fraction of any language behind a number
+SCALES = [
+    *(
+        ("5", frame.format(word), 0)
+        for frame in (r"\boxed{{5 \text{{ {}}}}}", "<answer>5 {}</answer>")
+        for word in "quadrillion billionths fortieths googol Billionen trilhões tỷ tusen bin ezer χιλιάδες हज़ार करोड़"
+        " ล้าน триллионов трлн 兆 조 trilioni tys. mld vingtièmes veinteavos ventesimi vierzigstel двадцатых".split()
+    ),
+    ("5", "<answer>5 trinta avos</answer>", 0),
+    ("1/8", "<answer>5 fortieths</answer>", 1),
+    ("5000", r"\boxed{5 \text{ tusen}}", 1),
+    ("5000000000", "<answer>5 tỷ</answer>", 1),
+    ("5000000000000", "<answer>5 trilhões</answer>", 1),
+    ("5000000000000", "<answer>5兆</answer>", 1),
+    ("0.3", "<answer>0.3 recurring</answer>", 0),
+    ("0.3", r"\boxed{0.3\text{ repeating}}", 0),
+    ("5", "<answer>5 problèmes</answer>", 1),
+    ("5", "<answer>5 pavos</answer>", 1),
+    ("5", "<answer>5 billiard balls</answer>", 1),
+]
+
 DENIED_AFTER = [
     ("7", "答案是7，这是不正确的。", 0),
     ("7", "答案是7，但这是错的。", 0),
@@ -1090,6 +1128,8 @@ GIVEN_UP = [
 @each(
     [
         *FRACTION_WORDS,
+        *NUMBERS,
+        *SCALES,
         *DENIED_AFTER,
         *DENIED_OTHERS,
         *LISTS,

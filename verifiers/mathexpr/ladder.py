@@ -15,7 +15,7 @@ from verifiers.mathexpr.evaluate import OPAQUE, Undefined, Unsupported, seed
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.intervals import Complex, Intervals
 from verifiers.mathexpr.limits import Budget, TooHard
-from verifiers.mathexpr.modular import fingerprint
+from verifiers.mathexpr.modular import fingerprint, residues
 from verifiers.mathexpr.nodes import Node, has_op, is_calculus, symbols, unevaluated, walk
 from verifiers.mathexpr.normal import normal
 
@@ -79,9 +79,10 @@ def _evaluated(node: Node, budget: Budget) -> Node:
 
 
 def _modular(a: Node, b: Node, budget: Budget) -> bool | None:
-    for which in (0, 1):
+    for which, moved in [(1, {}), *((0, moved) for moved in residues((a, b)))]:
         try:
-            (x, guessed), (y, guessed_too) = fingerprint(a, which, budget), fingerprint(b, which, budget)
+            x, guessed = fingerprint(a, which, budget, moved)
+            y, guessed_too = fingerprint(b, which, budget, moved)
         except (Undefined, Unsupported):
             return None
         if not isinstance(x, int) or not isinstance(y, int):
