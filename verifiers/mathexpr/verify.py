@@ -322,7 +322,10 @@ class MathVerifier:
             raise VerifierError(f"{name}: no room on the stack to read its gold") from error
         if isinstance(gold, str):
             raise GoldError(f"{name}: can't understand the gold {str(problem.answer)[:200]!r}: {gold}")
-        if gold.answer.kind == "choice" and (known := options(problem.prompt)) and gold.answer.words[0] not in known:
+        letter = gold.answer.words[0] if gold.answer.kind == "choice" else ""
+        known = options(problem.prompt) if letter else {}
+        # A letter that stands elsewhere in the question may be an option that is written otherwise than the first ones.
+        if known and letter not in known and not re.search(rf"(?<![^\W_]){letter}(?![^\W_])", problem.prompt):
             raise GoldError(f"{name}: the gold {str(problem.answer)[:200]!r} is none of the options {', '.join(known)}")
         return gold
 
