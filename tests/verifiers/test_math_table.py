@@ -1055,6 +1055,33 @@ CASES = [
             ("x = 2+5n, y = -1-3n", "x = 7+5n, y = -4-3n", 1.0, "equal"),
         ]
     ),
+    # letters with accents are other names than those without; letters of other typefaces are not
+    ("z", r"\boxed{z̄}", 0.0, "different"),
+    (r"\bar{z}", r"\boxed{z̄}", 1.0, "equal"),
+    ("A", r"\boxed{A̅}", 0.0, "type_clash"),
+    ("x", r"\boxed{ẋ}", 0.0, "different"),
+    (r"\vec{v}", r"\boxed{v⃗}", 1.0, "equal"),
+    ("y=2x+1", r"\boxed{ŷ = 2x + 1}", 1.0, "equal"),
+    ("x", r"\boxed{x̸}", 0.0, "unparseable"),
+    (r"x^2+\alpha", r"\boxed{𝑥²+𝛼}", 1.0, "equal"),
+    # digits that are no decimal digits
+    ("5 m", r"\boxed{5\text{ m}❷}", 0.0, "unparseable"),
+    ("5 m", r"\boxed{5 \text{ m}^❷}", 0.0, "unparseable"),
+    # dates and times
+    ("03/04/2020", "<answer>04/03/2020</answer>", 0.0, "different"),
+    ("03/04/2020", "<answer>April 3, 2020</answer>", 1.0, "equal"),
+    ("12:00 PM", "<answer>晚上12点</answer>", 0.0, "different"),
+    ("8:15", "<answer>8:15 Uhr 30</answer>", 0.0, "type_clash"),
+    # nothing, and something after all
+    (r"\emptyset", r"\boxed{\text{no integers satisfy this except } 5}", 0.0, "type_clash"),
+    (r"\emptyset", r"\boxed{\text{no values satisfy the second, so } x=2}", 0.0, "type_clash"),
+    (r"\emptyset", r"\boxed{\text{no real numbers satisfy the equation}}", 1.0, "equal"),
+    (r"\text{undefined}", r"\boxed{\text{never undefined}}", 0.0, "type_clash"),
+    # ends that can't be ordered, and negative naturals
+    (r"(0, \int_0^1 e^{x^2} dx]", r"\boxed{(0, \int_0^2 e^{x^2} dx]}", 0.0, "different"),
+    (r"(0, \int_0^1 e^{x^2} dx]", r"\boxed{(0, \int_0^1 e^{t^2} dt]}", 1.0, "equal"),
+    (r"\{-1,0,1,2\}", r"\boxed{\{x \in \mathbb{N} \mid -2 < x < 3\}}", 0.0, "unparseable"),
+    (r"\{1,2\}", r"\boxed{\{x \in \mathbb{N} \mid 0 < x < 3\}}", 1.0, "equal"),
     # powers of negative numbers and of i: the n is odd or even
     *(
         (gold, rf"\boxed{{{answer}}}", float(reason == "equal"), reason)

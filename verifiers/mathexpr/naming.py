@@ -99,7 +99,7 @@ def names_clash(gold: Answer, answer: Answer) -> bool:
         and gold.name.islower() != answer.name.islower()
     ):
         return False  # x > 4 and S = (4, inf)
-    first, second = gold.name.casefold(), answer.name.casefold()
+    first, second = (side.name.casefold().removeprefix("hat ") for side in (gold, answer))  # an estimate: \hat{y}
     if first == second or (first == "y" and answer.bound) or (second == "y" and gold.bound):
         return False
     return not (first.startswith(second + "_") or second.startswith(first + "_"))
