@@ -4,6 +4,7 @@ import ast
 import contextlib
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -225,6 +226,22 @@ def test_work_is_stopped_even_if_the_stop_is_lost_in_a_finalizer():
 
 
 # -- trees
+
+
+def test_golds_read_in_threads_are_those_read_in_turn():
+    """SymPy's cache made some golds cheaper beside others, and a thread left its hook behind."""
+    golds = [rf"\int_0^{k} x\cdot\sin(x)\,dx" for k in range(1, 7)]
+    hook = sys.unraisablehook
+    wanted = [VERIFY.gold(Problem(answer=gold)).evaluated for gold in golds]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            found = list(pool.map(lambda gold: read_gold.__wrapped__(gold).evaluated, golds * 2))
+    finally:
+        sys.setswitchinterval(interval)
+    assert found == wanted * 2
+    assert sys.unraisablehook is hook
 
 
 def test_free_names_know_what_binds():
