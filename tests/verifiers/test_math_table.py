@@ -1055,6 +1055,23 @@ CASES = [
             ("x = 2+5n, y = -1-3n", "x = 7+5n, y = -4-3n", 1.0, "equal"),
         ]
     ),
+    # the order of matrices
+    (
+        r"\begin{pmatrix}1&2\\3&4\end{pmatrix}\begin{pmatrix}0&1\\1&0\end{pmatrix}",
+        r"\boxed{\begin{pmatrix}0&1\\1&0\end{pmatrix}\begin{pmatrix}1&2\\3&4\end{pmatrix}}",
+        0.0,
+        "different",
+    ),
+    (
+        r"2\begin{pmatrix}1&2\\3&4\end{pmatrix}\begin{pmatrix}0&1\\1&0\end{pmatrix}",
+        r"\boxed{\begin{pmatrix}1&2\\3&4\end{pmatrix}\begin{pmatrix}0&1\\1&0\end{pmatrix} \cdot 2}",
+        1.0,
+        "equal",
+    ),
+    # what differs for negative values only, with whole exponents or in a short range
+    ("x^n", r"\boxed{|x|^n}", 0.0, "different"),
+    (r"\frac{1}{x}+2", r"\boxed{|\frac{1}{x}+2|}", 0.0, "different"),
+    (r"x^{n+1}", r"\boxed{\max(x^{n+1},0)}", 0.0, "different"),
     # letters with accents are other names than those without; letters of other typefaces are not
     ("z", r"\boxed{z̄}", 0.0, "different"),
     (r"\bar{z}", r"\boxed{z̄}", 1.0, "equal"),

@@ -1160,6 +1160,21 @@ PROMPTED = [
     ("10", r"\boxed{1010_2}", "Convert 1010_2 to decimal.", 0),
     ("72", r"\boxed{72 m^2}", "Find the area of the garden in square metres.", 1),
     ("72", r"\boxed{72m^2}", "Let $m$ be an integer. Simplify.", 0),
+    *(
+        (gold, rf"\boxed{{{answer}}}", "Let $A$, $B$ and $C$ be invertible matrices. Simplify.", score)
+        for gold, answer, score in [
+            ("B^{-1}A^{-1}", "A^{-1}B^{-1}", 0),
+            ("B^{-1}A^{-1}", "(AB)^{-1}", 1),
+            ("B^TA^T", "(AB)^T", 1),
+            ("B^TA^T", "A^TB^T", 0),
+            ("A^2+AB+BA+B^2", "A^2+2AB+B^2", 0),
+            ("A^2+AB+BA+B^2", "(A+B)^2", 1),
+            ("X=A^{-1}(B-C)", "X=(B-C)A^{-1}", 0),
+            ("X=A^{-1}(B-C)", "X=A^{-1}B-A^{-1}C", 1),
+            ("AB+BA^{-1}C", r"B A^{-1} \cdot C + AB", 1),
+        ]
+    ),
+    ("AB", r"\boxed{BA}", "A rectangle has the sides $A$ and $B$. What is its area?", 1),
 ]
 
 

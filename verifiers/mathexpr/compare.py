@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.families import same_families
 from verifiers.mathexpr.ladder import equal, numeric_gap
 from verifiers.mathexpr.limits import Budget
+from verifiers.mathexpr.matrices import differ_as_matrices
 from verifiers.mathexpr.naming import aligned, captured, is_added_constant, names_clash
 from verifiers.mathexpr.nodes import (
     PI,
@@ -72,6 +74,8 @@ _DIFFERENCE = any_case(
 _LETTER_M = any_case(
     r"(?<![\w\s])m(?![^\W_]|/)|\b(?:let|integers?|numbers?|variable|of) m\b"
 )  # the question has a variable m
+_MOST_NAMES = 4
+_BETWEEN_NAMES = r"[\s$]*(?:,|(?:,\s*)?(?:and|und|et|y|e|en|och|i|и))[\s$]*\\?"
 _ROUGH = frozenset({"dec", "base"})
 
 
@@ -119,6 +123,8 @@ def compared(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
         reason = "equal" if same else reason
     if reason != "equal" and gold.bound and given.bound and same_families(gold, given):
         reason = "equal" if budget.decided("integers", True) else reason
+    if reason == "equal" and gold.node is not None and answer.node is not None:
+        clash = clash or differ_as_matrices(gold.node, answer.node, policy.prompt, budget)
     return "different" if reason == "equal" and clash else reason
 
 
@@ -470,7 +476,7 @@ def _collection(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
     ):
         return "different"  # statements: p and q, p or q
     if answer.joined_by != "or":
-        orders = arrangements(wanted, items)
+        orders = _orders(wanted, items, policy)
         if orders is not None:
             return _best(_ordered(*order, policy, budget) for order in orders)
     if gold.kind == "list" and policy.asks_order:
@@ -493,8 +499,23 @@ def _best(reasons: Iterable[str]) -> str:
 
 def _in_order(wanted: tuple[Answer, ...], items: tuple[Answer, ...], policy: Policy, budget: Budget) -> str:
     """Compares the items by position, or by their names if they have any."""
-    orders = arrangements(wanted, items) or [(wanted, items)]
+    orders = _orders(wanted, items, policy) or [(wanted, items)]
     return _best(_ordered(*order, policy, budget) for order in orders)
+
+
+def _orders(
+    wanted: tuple[Answer, ...], items: tuple[Answer, ...], policy: Policy
+) -> list[tuple[tuple[Answer, ...], tuple[Answer, ...]]] | None:
+    """Returns the orders to compare, as `arrangements`: only that of the question if it names all, as "Find (n, k)"."""
+    orders = arrangements(wanted, items)
+    given = names(items)
+    if orders is None or len(orders) < 2 or not policy.prompt or len(given) > _MOST_NAMES:
+        return orders
+    asked = [
+        order for order in itertools.permutations(given)
+        if re.search(rf"(?<![a-z\\])\\?{_BETWEEN_NAMES.join(map(re.escape, order))}(?![a-z])", policy.prompt.casefold())
+    ]  # fmt: skip
+    return [(wanted, tuple(items[given.index(name)] for name in asked[0]))] if len(asked) == 1 else orders
 
 
 def _distinct(items: tuple[Answer, ...], policy: Policy, budget: Budget) -> tuple[Answer, ...]:

@@ -27,6 +27,7 @@ _MOST_CONSTANTS = 9
 _ONE = Fraction(1)
 _FUNCTION = frozenset({"fn"})
 _WHOLE = frozenset({"fact", "binom", "sum", "prod"})
+_POWER = frozenset({"pow"})
 _SERIES = frozenset({"sum", "prod"})
 _BENDING = frozenset({"abs", "root", "fact", "binom"})
 _ANALYTIC = frozenset(
@@ -171,6 +172,7 @@ def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
 
     Agreement near zero proves nothing beyond a bend, such as that of |x - 5|: then distant points are compared too.
     """
+    bends = _bends(a) or _bends(b)
     whole = has_op(a, _WHOLE) or has_op(b, _WHOLE) or _alternates(a) or _alternates(b)
     imaginary = _wants_complex(a) or _wants_complex(b)
     real = complex_same = complex_different = 0
@@ -191,14 +193,16 @@ def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
             complex_same += 1
         else:
             complex_different += 1
-        if index >= 5 and real >= _AGREEMENTS:
+        if index >= (11 if bends else 5) and real >= _AGREEMENTS:
             break
     few = real < _AGREEMENTS - 2
-    if (few or _bends(a) or _bends(b)) and not has_op(a, _SERIES) and not has_op(b, _SERIES):
+    if (few or bends) and not has_op(a, _SERIES) and not has_op(b, _SERIES):
         near = _distant(a, b)
         points = [Point(index, whole=whole, imaginary=imaginary, near=near) for index in range(2 * len(near))]
         if _jumps(a) or _jumps(b):
             points += [Point(index, whole=True, imaginary=imaginary, near=_FAR) for index in range(4)]
+        if has_op(a, _POWER) or has_op(b, _POWER):  # x^n is real for a negative x if n is whole
+            points += [Point(index, whole=True, imaginary=imaginary, near=(_ONE,)) for index in range(6)]
         for point in points:
             try:
                 same, is_real = _compared_at(point, a, b, budget)
