@@ -1084,6 +1084,8 @@ CASES = [
     # digits that are no decimal digits
     ("5 m", r"\boxed{5\text{ m}❷}", 0.0, "unparseable"),
     ("5 m", r"\boxed{5 \text{ m}^❷}", 0.0, "unparseable"),
+    ("5 lb", r"\boxed{5\text{ pounds}}", 1.0, "equal"),
+    ("5 lb", r"\boxed{5 lb}", 1.0, "equal"),
     # dates and times
     ("03/04/2020", "<answer>04/03/2020</answer>", 0.0, "different"),
     ("03/04/2020", "<answer>April 3, 2020</answer>", 1.0, "equal"),

@@ -1174,6 +1174,9 @@ PROMPTED = [
             ("AB+BA^{-1}C", r"B A^{-1} \cdot C + AB", 1),
         ]
     ),
+    ("2<x<5", r"\boxed{2<x<5, x \in \mathbb{Z}}", "Solve |2x-7| < 3.", 0),
+    ("2<x<5", r"\boxed{2<x<5, x \in \mathbb{R}}", "Solve |2x-7| < 3.", 1),
+    (r"n \ge 3", r"\boxed{n \ge 3, n \in \mathbb{N}}", "For which positive integers n is 2^n > 2n?", 1),
     ("AB", r"\boxed{BA}", "A rectangle has the sides $A$ and $B$. What is its area?", 1),
 ]
 

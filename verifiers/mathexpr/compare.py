@@ -74,6 +74,12 @@ _DIFFERENCE = any_case(
 _LETTER_M = any_case(
     r"(?<![\w\s])m(?![^\W_]|/)|\b(?:let|integers?|numbers?|variable|of) m\b"
 )  # the question has a variable m
+_WHOLE = frozenset("integer integers setz z natural naturals setn n whole".split())
+_INTEGERS = any_case(
+    r"\bintegers?\b|\bnatural|\bwhole\b|\\mathbb\s*\{?\s*[NZ]|[ℕℤ]|\bganz\w+ zahl|natürlich|entier"
+    r"|naturel|entero|inteir|\binter[oi]\b|gehele|heltal|całkowit|tam ?sayı|nguyên|bulat|цел[ыо]|натуральн|ціл"
+    r"|整数|整數|自然数|自然數|정수|자연수|صحيح|पूर्णांक"
+)
 _MOST_NAMES = 4
 _BETWEEN_NAMES = r"[\s$]*(?:,|(?:,\s*)?(?:and|und|et|y|e|en|och|i|и))[\s$]*\\?"
 _ROUGH = frozenset({"dec", "base"})
@@ -125,7 +131,15 @@ def compared(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
         reason = "equal" if budget.decided("integers", True) else reason
     if reason == "equal" and gold.node is not None and answer.node is not None:
         clash = clash or differ_as_matrices(gold.node, answer.node, policy.prompt, budget)
+    if reason == "equal" and _over_integers(gold) != _over_integers(given) and policy.prompt:
+        clash = clash or not _INTEGERS.search(policy.prompt)
     return "different" if reason == "equal" and clash else reason
+
+
+def _over_integers(answer: Answer) -> bool:
+    """Returns whether the answer is an inequality for integers only, as 2 < x < 5 with x in Z."""
+    words = answer.condition.casefold().split()
+    return answer.kind == "region" and answer.name in answer.bound and not _WHOLE.isdisjoint(words)
 
 
 def _integrated(gold: Answer, answer: Answer, budget: Budget) -> bool:

@@ -38,6 +38,7 @@ _ORDINAL = frozenset(["st", "nd", "rd", "th"])
 _LATER_WORDS = frozenset("in ( a an met gun jam lit".split())  # not units after a noun: "5 people met"
 _SHORT = frozenset(["per", "sq", "cu", "of"])
 _TIME = (("time", 1),)
+_NAMED_AS_FUNCTIONS = frozenset(["min", "sec", "lb"])  # units
 _AND = frozenset("and und et y e и".split())
 
 
@@ -97,7 +98,8 @@ def _starts_unit(tokens: list[Token], index: int) -> bool:
     if token.kind not in ("sym", "fn") or not token.spaced or before.kind != "num":
         return False
     if token.kind == "fn":
-        return token.value in ("min", "sec") and (index + 1 == len(tokens) or tokens[index + 1].kind == "word")
+        after = tokens[index + 1] if index + 1 < len(tokens) else None
+        return token.value in _NAMED_AS_FUNCTIONS and (after is None or after.kind == "word" or after.value == "/")
     following = [part.value for part in tokens[index + 1 : index + 4]]
     if token.value == "Omega":
         return not following
@@ -124,7 +126,7 @@ def _words(tokens: list[Token], index: int) -> list[str] | None:
             words.append(token.value)
         elif token.kind == "sym" and (token.value in ("a", "mu", "Omega", "k") or lookup(token.value) is not None):
             words.append({"mu": "μ", "Omega": "Ω"}.get(token.value, token.value))
-        elif token.kind == "fn" and token.value in ("min", "sec"):
+        elif token.kind == "fn" and token.value in _NAMED_AS_FUNCTIONS:
             words.append(token.value)
         elif token.kind == "cmd" and token.value == "frac":
             top, after = _group(tokens, index)
