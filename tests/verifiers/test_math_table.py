@@ -1072,6 +1072,14 @@ CASES = [
     ("x^n", r"\boxed{|x|^n}", 0.0, "different"),
     (r"\frac{1}{x}+2", r"\boxed{|\frac{1}{x}+2|}", 0.0, "different"),
     (r"x^{n+1}", r"\boxed{\max(x^{n+1},0)}", 0.0, "different"),
+    (r"\frac{\pi r}{h+r}", r"\boxed{\binom{\pi r}{h+r}}", 0.0, "different"),
+    # any letter for an integer, and no other
+    (r"\pi a^2", r"\boxed{\pi b^2}", 0.0, "different"),
+    (r"2\pi r", r"\boxed{2\pi h}", 0.0, "different"),
+    (r"\frac{(2k+1)\pi}{4}", r"\boxed{\frac{(2n+1)\pi}{4}}", 1.0, "equal"),
+    # a point whose coordinates would be the ends of an empty interval
+    ("(5,2)", r"\boxed{(9,1]}", 0.0, "different"),
+    ("(4,4)", r"\boxed{[4,4)}", 0.0, "different"),
     # letters with accents are other names than those without; letters of other typefaces are not
     ("z", r"\boxed{z̄}", 0.0, "different"),
     (r"\bar{z}", r"\boxed{z̄}", 1.0, "equal"),

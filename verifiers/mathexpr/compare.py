@@ -629,7 +629,8 @@ def _tuple_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
         nodes = [item.node for item in gold.items if item.node is not None]
         if len(nodes) == 2 and gold.brackets in ("()", "[]"):
             pieces = regions.from_node(Node("group", (nodes[0], nodes[1]), gold.brackets))
-            return verdict(regions.same_region(pieces, answer.pieces, budget), True)
+            real = bool(regions.canonical(pieces, budget))  # the point (5, 2) is no interval, which would be empty
+            return verdict(real and regions.same_region(pieces, answer.pieces, budget), True)
     return "hedged" if answer.kind == "list" else "type_clash"
 
 

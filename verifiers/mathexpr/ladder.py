@@ -172,7 +172,7 @@ def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
 
     Agreement near zero proves nothing beyond a bend, such as that of |x - 5|: then distant points are compared too.
     """
-    bends = _bends(a) or _bends(b)
+    bends, names = _bends(a) or _bends(b), symbols(a) | symbols(b)
     whole = has_op(a, _WHOLE) or has_op(b, _WHOLE) or _alternates(a) or _alternates(b)
     imaginary = _wants_complex(a) or _wants_complex(b)
     real = complex_same = complex_different = 0
@@ -188,7 +188,8 @@ def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
         if is_real:
             if not same:
                 return False
-            real, agreed = real + 1, point
+            if all(map(point.fraction, names)):  # zeros of a factor agree, whatever the others are
+                real, agreed = real + 1, point
         elif same:
             complex_same += 1
         else:
