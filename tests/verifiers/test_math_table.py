@@ -1073,6 +1073,8 @@ CASES = [
     (r"\frac{1}{x}+2", r"\boxed{|\frac{1}{x}+2|}", 0.0, "different"),
     (r"x^{n+1}", r"\boxed{\max(x^{n+1},0)}", 0.0, "different"),
     (r"\frac{\pi r}{h+r}", r"\boxed{\binom{\pi r}{h+r}}", 0.0, "different"),
+    ("a_n=2n", r"\boxed{a_{n+1}=2n}", 0.0, "different"),
+    ("x_1=5", r"\boxed{x=5}", 1.0, "equal"),
     # any letter for an integer, and no other
     (r"\pi a^2", r"\boxed{\pi b^2}", 0.0, "different"),
     (r"2\pi r", r"\boxed{2\pi h}", 0.0, "different"),

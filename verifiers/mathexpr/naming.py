@@ -104,4 +104,6 @@ def names_clash(gold: Answer, answer: Answer) -> bool:
     first, second = (side.name.casefold().removeprefix("hat ") for side in (gold, answer))  # an estimate: \hat{y}
     if first == second or (first == "y" and answer.bound) or (second == "y" and gold.bound):
         return False
-    return not (first.startswith(second + "_") or second.startswith(first + "_"))
+    longer, shorter = (first, second) if len(first) > len(second) else (second, first)
+    index = longer.removeprefix(shorter + "_")
+    return index == longer or not index.strip("{}").isalnum()  # x_1 is called x, but a_{n+1} = 2n is not a_n = 2n
