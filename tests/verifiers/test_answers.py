@@ -452,3 +452,24 @@ def test_a_gold_that_is_none_of_the_options_is_refused(verifier):
     problem = Problem("What is it?\n(A) 3\n(B) 5\n(C) 8\n(D) 9", "E")
     with pytest.raises(GoldError, match="none of the options A, B, C, D"):
         resolve(verifier)(problem, Completion("<answer>E</answer>"))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        r"Find it. $\textbf{(A) }4\qquad \textbf{(B) }5\qquad\textbf{(C) }6\qquad\textbf{(D) }7$",
+        "Which? A) 4, B) 5,C) 6",
+        "Which? (A) 4 (B) 5(C) 6",
+        "Which? **A)** 4 **B)** 5 **C)** 6",
+        "Which? A．4 B．5 C．6",
+    ],
+)
+def test_options_are_read_whatever_is_between_them(question):
+    verify = resolve("math")
+    assert verify(Problem(question, "C"), Completion(r"\boxed{6}")).detail == "by the option's text"
+    assert verify(Problem(question, "C"), Completion(r"\boxed{5}")).score == 0.0
+
+
+def test_a_letter_beside_the_options_that_are_read_may_be_one():
+    problem = Problem("Teams: A. Red and B. Blue. Which one wins against C or D?", "C")
+    assert resolve("math")(problem, Completion("<answer>C</answer>")).score == 1.0

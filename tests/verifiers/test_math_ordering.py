@@ -1,6 +1,7 @@
 """Lists whose order is the answer: the question names the items and asks to order them."""
 
 import pytest
+from tables_for_tests import each
 
 from verifiers import Completion, Problem, resolve
 
@@ -51,3 +52,20 @@ def test_elsewhere_any_order_is_right(gold, prompt):
         Problem(prompt, answer=gold), Completion(rf"\boxed{{{', '.join(gold.split(', ')[::-1])}}}")
     )
     assert verdict.score == 1.0
+
+
+NAMED = [  # (question, gold, answer, score)
+    ("Find (n, k).", "(3, 5)", "n = 3, k = 5", 1),
+    ("Find (n, k).", "(3, 5)", "k = 5, n = 3", 1),
+    ("Find (n, k).", "(5, 3)", "n = 3, k = 5", 0),
+    ("Find $n$ and $k$.", "5, 3", "k = 5, n = 3", 0),
+    (r"Find $(\beta, \alpha)$.", "(3, 5)", r"\alpha = 5, \beta = 3", 1),
+    ("Find both.", "(3, 5)", "k = 5, n = 3", 0),
+    ("Find both.", "(5, 3)", "k = 5, n = 3", 1),
+]
+
+
+@each(NAMED)
+def test_values_with_names_are_in_the_order_of_the_names_in_the_question(question, gold, answer, score):
+    verdict = resolve("math")(Problem(question, gold), Completion(rf"\boxed{{{answer}}}"))
+    assert verdict.score == score, verdict

@@ -1041,6 +1041,111 @@ CASES = [
     (r"A \cup B", r"\boxed{A \cap B}", 0.0, "different"),
     ("C_6^3", r"\boxed{C_6^2}", 0.0, "different"),
     (r"a \perp b", r"\boxed{a \parallel b}", 0.0, "different"),
+    # solutions over all integers
+    *(
+        (rf"{gold}, n \in \mathbb{{Z}}", rf"\boxed{{{answer}, n \in \mathbb{{Z}}}}", score, reason)
+        for gold, answer, score, reason in [
+            (r"x = 1 + 2\pi n", r"x = 2\pi n", 0.0, "different"),
+            (r"x = 1 + 2\pi n", r"x = 3 + 2\pi n", 0.0, "different"),
+            (r"x = 1 + 2\pi n", r"x = 1 + 2\pi - 2\pi n", 1.0, "equal"),
+            (r"x = \pi n", r"x = |n|\pi", 0.0, "different"),
+            (r"x = 2n", "x = n(1+(-1)^n)", 0.0, "different"),
+            (r"x = n + \frac{(-1)^n-1}{2}, y = n", r"x = 1 + n + \frac{(-1)^n-1}{2}, y = n + 1", 0.0, "different"),
+            ("x = 3n, y = 3n", "x = n + 1 - (-1)^n, y = 3n", 0.0, "different"),
+            ("x = 2+5n, y = -1-3n", "x = 7+5n, y = -4-3n", 1.0, "equal"),
+        ]
+    ),
+    # the order of matrices
+    (
+        r"\begin{pmatrix}1&2\\3&4\end{pmatrix}\begin{pmatrix}0&1\\1&0\end{pmatrix}",
+        r"\boxed{\begin{pmatrix}0&1\\1&0\end{pmatrix}\begin{pmatrix}1&2\\3&4\end{pmatrix}}",
+        0.0,
+        "different",
+    ),
+    (
+        r"2\begin{pmatrix}1&2\\3&4\end{pmatrix}\begin{pmatrix}0&1\\1&0\end{pmatrix}",
+        r"\boxed{\begin{pmatrix}1&2\\3&4\end{pmatrix}\begin{pmatrix}0&1\\1&0\end{pmatrix} \cdot 2}",
+        1.0,
+        "equal",
+    ),
+    # what differs for negative values only, with whole exponents or in a short range
+    ("x^n", r"\boxed{|x|^n}", 0.0, "different"),
+    (r"\frac{1}{x}+2", r"\boxed{|\frac{1}{x}+2|}", 0.0, "different"),
+    (r"x^{n+1}", r"\boxed{\max(x^{n+1},0)}", 0.0, "different"),
+    (r"\frac{\pi r}{h+r}", r"\boxed{\binom{\pi r}{h+r}}", 0.0, "different"),
+    ("a_n=2n", r"\boxed{a_{n+1}=2n}", 0.0, "different"),
+    ("x_1=5", r"\boxed{x=5}", 1.0, "equal"),
+    # any letter for an integer, and no other
+    (r"\pi a^2", r"\boxed{\pi b^2}", 0.0, "different"),
+    (r"2\pi r", r"\boxed{2\pi h}", 0.0, "different"),
+    (r"\frac{(2k+1)\pi}{4}", r"\boxed{\frac{(2n+1)\pi}{4}}", 1.0, "equal"),
+    # a point whose coordinates would be the ends of an empty interval
+    ("(5,2)", r"\boxed{(9,1]}", 0.0, "different"),
+    ("(4,4)", r"\boxed{[4,4)}", 0.0, "different"),
+    # letters with accents are other names than those without; letters of other typefaces are not
+    ("z", r"\boxed{z̄}", 0.0, "different"),
+    (r"\bar{z}", r"\boxed{z̄}", 1.0, "equal"),
+    ("A", r"\boxed{A̅}", 0.0, "type_clash"),
+    ("x", r"\boxed{ẋ}", 0.0, "different"),
+    (r"\vec{v}", r"\boxed{v⃗}", 1.0, "equal"),
+    ("y=2x+1", r"\boxed{ŷ = 2x + 1}", 1.0, "equal"),
+    ("x", r"\boxed{x̸}", 0.0, "unparseable"),
+    (r"x^2+\alpha", r"\boxed{𝑥²+𝛼}", 1.0, "equal"),
+    # digits that are no decimal digits
+    ("5 m", r"\boxed{5\text{ m}❷}", 0.0, "unparseable"),
+    ("5 m", r"\boxed{5 \text{ m}^❷}", 0.0, "unparseable"),
+    ("5 lb", r"\boxed{5\text{ pounds}}", 1.0, "equal"),
+    ("5 lb", r"\boxed{5 lb}", 1.0, "equal"),
+    # dates and times
+    ("03/04/2020", "<answer>04/03/2020</answer>", 0.0, "different"),
+    ("03/04/2020", "<answer>April 3, 2020</answer>", 1.0, "equal"),
+    ("12:00 PM", "<answer>晚上12点</answer>", 0.0, "different"),
+    ("8:15", "<answer>8:15 Uhr 30</answer>", 0.0, "type_clash"),
+    # nothing, and something after all
+    (r"\emptyset", r"\boxed{\text{no integers satisfy this except } 5}", 0.0, "type_clash"),
+    (r"\emptyset", r"\boxed{\text{no values satisfy the second, so } x=2}", 0.0, "type_clash"),
+    (r"\emptyset", r"\boxed{\text{no real numbers satisfy the equation}}", 1.0, "equal"),
+    (r"\text{undefined}", r"\boxed{\text{never undefined}}", 0.0, "type_clash"),
+    # ends that can't be ordered, and negative naturals
+    (r"(0, \int_0^1 e^{x^2} dx]", r"\boxed{(0, \int_0^2 e^{x^2} dx]}", 0.0, "different"),
+    (r"(0, \int_0^1 e^{x^2} dx]", r"\boxed{(0, \int_0^1 e^{t^2} dt]}", 1.0, "equal"),
+    (r"\{-1,0,1,2\}", r"\boxed{\{x \in \mathbb{N} \mid -2 < x < 3\}}", 0.0, "unparseable"),
+    (r"\{1,2\}", r"\boxed{\{x \in \mathbb{N} \mid 0 < x < 3\}}", 1.0, "equal"),
+    # powers of negative numbers and of i: the n is odd or even
+    *(
+        (gold, rf"\boxed{{{answer}}}", float(reason == "equal"), reason)
+        for gold, answer, reason in [
+            ("(-1)^n", "1", "different"),
+            ("(-1)^m", "-1", "different"),
+            ("(-2)^n", "2^n", "different"),
+            ("3(-2)^{m-1}", r"3 \cdot 2^{m-1}", "different"),
+            ("(-x)^n", "x^n", "different"),
+            ("(-x)^n", "(-1)^n x^n", "equal"),
+            ("2^{(-1)^n}", "2", "different"),
+            (r"\frac{2(1-(-1)^n)}{n\pi}", "0", "different"),
+            (r"\frac{(-1)^n x^{2n}}{(2n)!}", r"\frac{x^{2n}}{(2n)!}", "different"),
+            ("(-1)^{m+n+k}", "(-1)^m", "different"),
+            ("(-1)^{m+n+k}", "(-1)^{m-n-k}", "equal"),
+            ("(-1)^{a+b+c+d+n}", "(-1)^{a+b+c+d}", "different"),
+            ("(-1)^{a+b+c+d+m+n}", "1", "different"),
+            ("(-1)^{a+b+c+d+n}", "(-1)^{a+b-c-d-n}", "equal"),
+            ("i^n", "(-i)^n", "different"),
+            ("i^n", "i^{n+4}", "equal"),
+            ("(a-b)^n", "(b-a)^n", "different"),
+            ("(a-b)^{2n}", "(b-a)^{2n}", "equal"),
+        ]
+    ),
+    # a relation that is undefined or complex where it is tried
+    (r"2\sqrt{-x-y} > 1", r"\boxed{-2\sqrt{-x-y} > -1}", 0.0, "different"),
+    (r"2\sqrt{-x-y} > 1", r"\boxed{-2\sqrt{-x-y} < -1}", 1.0, "equal"),
+    (r"\ln(x-9)+y > 1", r"\boxed{-\ln(x-9)-y > -1}", 0.0, "different"),
+    # the right side alone, which must be the only y
+    ("x^2+y^2=25", r"\boxed{\sqrt{25-x^2}}", 0.0, "type_clash"),
+    ("(y-x)(y-2x)=0", r"\boxed{x}", 0.0, "type_clash"),
+    ("|y|=e^x", r"\boxed{e^x}", 0.0, "type_clash"),
+    ("xy+y=1", r"\boxed{\frac{1}{x+1}}", 1.0, "equal"),
+    ("y^3=x", r"\boxed{\sqrt[3]{x}}", 1.0, "equal"),
+    (r"\ln y = x", r"\boxed{e^x}", 1.0, "equal"),
 ]
 
 

@@ -115,6 +115,44 @@ FRACTION_WORDS = [
 ]
 
 # a denial after the answer, in many languages
+# words that make no one number are none, and "two and three quarters" are no five quarters
+NUMBERS = [
+    ("5", r"\boxed{\text{two and three}}", 0),
+    ("5", "The answer is two three.", 0),
+    ("3", "<answer>one-two</answer>", 0),
+    ("40", "<answer>twenty twenty</answer>", 0),
+    ("31", "<answer>twenty eleven</answer>", 0),
+    ("1005000", "<answer>five thousand million</answer>", 0),
+    ("5/4", r"\boxed{\text{two and three quarters}}", 0),
+    ("11/4", r"\boxed{\text{two and three quarters}}", 1),
+    ("17/3", "The answer is five and two thirds.", 1),
+    ("205.5", "<answer>two hundred and five and a half</answer>", 1),
+    ("1984", "<answer>nineteen hundred and eighty-four</answer>", 1),
+    ("102000", "<answer>one hundred and two thousand</answer>", 1),
+    ("1200342", "<answer>one million two hundred thousand three hundred and forty-two</answer>", 1),
+]
+
+# a scale or fraction of any language behind a number
+SCALES = [
+    *(
+        ("5", frame.format(word), 0)
+        for frame in (r"\boxed{{5 \text{{ {}}}}}", "<answer>5 {}</answer>")
+        for word in "quadrillion billionths fortieths googol Billionen trilhões tỷ tusen bin ezer χιλιάδες हज़ार करोड़"
+        " ล้าน триллионов трлн 兆 조 trilioni tys. mld vingtièmes veinteavos ventesimi vierzigstel двадцатых".split()
+    ),
+    ("5", "<answer>5 trinta avos</answer>", 0),
+    ("1/8", "<answer>5 fortieths</answer>", 1),
+    ("5000", r"\boxed{5 \text{ tusen}}", 1),
+    ("5000000000", "<answer>5 tỷ</answer>", 1),
+    ("5000000000000", "<answer>5 trilhões</answer>", 1),
+    ("5000000000000", "<answer>5兆</answer>", 1),
+    ("0.3", "<answer>0.3 recurring</answer>", 0),
+    ("0.3", r"\boxed{0.3\text{ repeating}}", 0),
+    ("5", "<answer>5 problèmes</answer>", 1),
+    ("5", "<answer>5 pavos</answer>", 1),
+    ("5", "<answer>5 billiard balls</answer>", 1),
+]
+
 DENIED_AFTER = [
     ("7", "答案是7，这是不正确的。", 0),
     ("7", "答案是7，但这是错的。", 0),
@@ -1090,6 +1128,8 @@ GIVEN_UP = [
 @each(
     [
         *FRACTION_WORDS,
+        *NUMBERS,
+        *SCALES,
         *DENIED_AFTER,
         *DENIED_OTHERS,
         *LISTS,
@@ -1120,6 +1160,24 @@ PROMPTED = [
     ("10", r"\boxed{1010_2}", "Convert 1010_2 to decimal.", 0),
     ("72", r"\boxed{72 m^2}", "Find the area of the garden in square metres.", 1),
     ("72", r"\boxed{72m^2}", "Let $m$ be an integer. Simplify.", 0),
+    *(
+        (gold, rf"\boxed{{{answer}}}", "Let $A$, $B$ and $C$ be invertible matrices. Simplify.", score)
+        for gold, answer, score in [
+            ("B^{-1}A^{-1}", "A^{-1}B^{-1}", 0),
+            ("B^{-1}A^{-1}", "(AB)^{-1}", 1),
+            ("B^TA^T", "(AB)^T", 1),
+            ("B^TA^T", "A^TB^T", 0),
+            ("A^2+AB+BA+B^2", "A^2+2AB+B^2", 0),
+            ("A^2+AB+BA+B^2", "(A+B)^2", 1),
+            ("X=A^{-1}(B-C)", "X=(B-C)A^{-1}", 0),
+            ("X=A^{-1}(B-C)", "X=A^{-1}B-A^{-1}C", 1),
+            ("AB+BA^{-1}C", r"B A^{-1} \cdot C + AB", 1),
+        ]
+    ),
+    ("2<x<5", r"\boxed{2<x<5, x \in \mathbb{Z}}", "Solve |2x-7| < 3.", 0),
+    ("2<x<5", r"\boxed{2<x<5, x \in \mathbb{R}}", "Solve |2x-7| < 3.", 1),
+    (r"n \ge 3", r"\boxed{n \ge 3, n \in \mathbb{N}}", "For which positive integers n is 2^n > 2n?", 1),
+    ("AB", r"\boxed{BA}", "A rectangle has the sides $A$ and $B$. What is its area?", 1),
 ]
 
 

@@ -121,4 +121,4 @@ def _minutes(words: str, language: str) -> int | None:
 
 
 def _number(words: str, language: str) -> int | None:
-    return int(words) if words.isdigit() else numerals(language).get(words.replace("-", " "))
+    return int(words) if words.isdecimal() else numerals(language).get(words.replace("-", " "))

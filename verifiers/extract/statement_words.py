@@ -5,11 +5,12 @@ from __future__ import annotations
 from verifiers.extract.gates import Gated
 from verifiers.lazy_pattern import any_case, lazy_pattern
 
-# Begins with a single character class, so that the search skips to it.
+# Begins with a single character class, so that the search skips to it. The signs of a run are counted, as the search
+# begins at each of them.
 STOP = lazy_pattern(
     r"[.!?。！？؟।\n](?:(?<=[.!?])(?:(?<![.!?\s][A-Za-z].)|(?<=\d [a-z].))(?<!\bMr.)(?<!\bMrs.)(?<!\bDr.)(?<!\bSt.)"
     r"(?!(?<=\d kr\.|\d zł\.)\s[a-zà-žа-я])(?!(?<=\d Std\.)\s[a-zà-ž])"
-    r"(?!(?<=\d\.) (?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)[.!?]*"
+    r"(?!(?<=\d\.) (?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)[.!?]{0,40}+"
     r"(?=[*_`)\]\"”»']*(?:\s|$))[*_`)\]\"”»']*|(?<=[。！？؟।])[。！？؟।]*[」）)]*|(?<=\n))"
 )
 ORNAMENT = " \t\r\n*_`>#-–—•|"

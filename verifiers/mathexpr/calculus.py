@@ -7,7 +7,9 @@ only the reading of a gold uses this module, and comparisons look the results up
 from __future__ import annotations
 
 import functools
+import os
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
@@ -22,6 +24,9 @@ _MAX_CALLS = 450_000  # calls and returns within SymPy for one gold, about a qua
 _FUNCTIONS = {"sin": "sin", "cos": "cos", "tan": "tan", "ln": "log", "log": "log", "atan": "atan", "asin": "asin",
               "acos": "acos", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "sqrt": "sqrt", "cot": "cot"}  # fmt: skip
 _BACK = {theirs: ours for ours, theirs in _FUNCTIONS.items() if ours not in ("log", "sqrt")}
+
+
+_turn = threading.Lock()
 
 
 class _Stop(BaseException):
@@ -55,7 +60,23 @@ def _outermost(node: Node) -> list[Node]:
 
 
 def _value(node: Node, most: int) -> tuple[Node | None, int]:
-    """Returns (the value of the node or None, the number of calls that it took)."""
+    """Returns (the value of the node or None, the number of calls that it took).
+
+    One thread at a time: SymPy's cache, which spares calls, and the hook for lost exceptions are the whole process's.
+    """
+    with _turn:
+        return _value_alone(node, most)
+
+
+def _renew_turn() -> None:
+    global _turn
+    _turn = threading.Lock()  # a thread that does not exist in a forked child may hold the old one
+
+
+os.register_at_fork(after_in_child=_renew_turn)
+
+
+def _value_alone(node: Node, most: int) -> tuple[Node | None, int]:
     sympy = _loaded()
     sympy.core.cache.clear_cache()  # cached results would change the count
     calls = _Calls(most)

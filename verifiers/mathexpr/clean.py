@@ -44,6 +44,11 @@ _SUPER_RUN = lazy_pattern("[" + "".join(_SUPER) + "]+")
 _SUB_RUN = lazy_pattern("[" + "".join(_SUB) + "]+")
 _VULGAR = lazy_pattern(r"[¼-¾⅐-⅞↉]")
 _COMBINING = lazy_pattern("([0-9])[\u0305\u0304\u0307]")
+_ACCENTS = {"\u0302": "hat", "\u0303": "tilde", "\u0304": "overline", "\u0305": "overline", "\u0307": "dot",
+            "\u20d7": "vec"}  # fmt: skip
+_ACCENTED = lazy_pattern(  # a letter by itself, which is no word: the mean of x, the conjugate of z
+    rf"(?<![^\W\d_])(?:([A-Za-z\u0370-\u03ff])([{''.join(_ACCENTS)}])|[āēīōūȳĀĒĪŌŪȲẋẏżŷẑ])(?![^\W\d_])"
+)
 
 _HTML = any_case(r"<(/?)(sup|sub|b|i|em|strong|u|br|p|span|math)\s*/?>")
 _ENTITY = {"&lt;": "<", "&gt;": ">", "&le;": r"\le ", "&ge;": r"\ge ", "&nbsp;": " ", "&amp;": "&", "&times;": "*",
@@ -85,7 +90,7 @@ _TIMES_TEN = lazy_pattern(  # "6.4\\mathrm{e}{-5}"
     r"(?<=\d)\s?\\(?:mathrm|text|operatorname)\{\s?[eE]\s?\}\s?\{?([-+]?\d{1,3})\}?"
 )
 _ALL_INTEGERS = lazy_pattern(  # "n = 0, ±1, ±2, ..."
-    r",?(?:\s|\\q?quad(?![A-Za-z])|\\[,;: ]|\\text\{\s?(?:where|for|with)\s?\}|\()*+([A-Za-z])\s*=\s*0"
+    r",?(?:\s|\\q?quad(?![A-Za-z])|\\[,;: ]|\\text\{\s?(?:where|for|with)\s?\}|\(){0,12}+([A-Za-z])\s*=\s*0"
     r"(?:\s*,\s*(?:\\pm|±)\s*[1-4]){2,4}\s*,?\s*(?:\\[lc]?dots(?![A-Za-z])|\.{3})\s*\)?"
 )
 _IN = lazy_pattern(r"^([a-z]) in (?=[\[({])")  # "x in [2, 5)"
@@ -193,12 +198,18 @@ def _html_tag(match: re.Match[str]) -> str:
 
 def _plain_unicode(text: str) -> str:
     text = _COMBINING.sub(r"\\overline{\1}", unicodedata.normalize("NFC", text))
+    text = _ACCENTED.sub(_accented, text)
     text = _SUPER_RUN.sub(lambda match: "^{" + "".join(_SUPER[char] for char in match[0]) + "}", text)
     text = _SUB_RUN.sub(lambda match: "_{" + "".join(_SUB[char] for char in match[0]) + "}", text)
     text = _VULGAR.sub(_vulgar, text)
     parts = _GREEK_WORD.split(text)  # every second part is a word
     parts[::2] = ("".join(_plain_char(char) for char in part) for part in parts[::2])
     return "".join(parts)
+
+
+def _accented(match: re.Match[str]) -> str:
+    plain = unicodedata.normalize("NFD", match[0])
+    return rf"\{_ACCENTS[plain[1]]}{{{plain[0]}}}"
 
 
 def _vulgar(match: re.Match[str]) -> str:
@@ -218,13 +229,18 @@ def _plain_char(char: str) -> str:
     category = unicodedata.category(char)
     if category == "Nd":
         return str(unicodedata.decimal(char))
+    if "\u0334" <= char <= "\u0338":
+        return char  # strikes out what it is written over
     if category == "Cf" or (category == "Mn" and char not in MARKS):
         return ""
     if category == "Zs":
         return " "
     if category in ("Ll", "Lu"):
+        # Letters of mathematical typefaces and of full width are what they look like.
+        if "\U0001d400" <= char <= "\U0001d7ff" or "\uff21" <= char <= "\uff5a" or char == "ℎ":
+            char = unicodedata.normalize("NFKC", char)
         base = unicodedata.normalize("NFD", char)[0]
-        return base if base.isascii() else char
+        return base if base.isascii() else f"\\{_GREEK[char]} " if char in _GREEK else char
     folded = unicodedata.normalize("NFKC", char)
     return folded if folded.isascii() else char
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.families import same_families
 from verifiers.mathexpr.ladder import equal, numeric_gap
 from verifiers.mathexpr.limits import Budget
+from verifiers.mathexpr.matrices import differ_as_matrices
 from verifiers.mathexpr.naming import aligned, captured, is_added_constant, names_clash
 from verifiers.mathexpr.nodes import (
     PI,
@@ -72,6 +74,14 @@ _DIFFERENCE = any_case(
 _LETTER_M = any_case(
     r"(?<![\w\s])m(?![^\W_]|/)|\b(?:let|integers?|numbers?|variable|of) m\b"
 )  # the question has a variable m
+_WHOLE = frozenset("integer integers setz z natural naturals setn n whole".split())
+_INTEGERS = any_case(
+    r"\bintegers?\b|\bnatural|\bwhole\b|\\mathbb\s*\{?\s*[NZ]|[ℕℤ]|\bganz\w+ zahl|natürlich|entier"
+    r"|naturel|entero|inteir|\binter[oi]\b|gehele|heltal|całkowit|tam ?sayı|nguyên|bulat|цел[ыо]|натуральн|ціл"
+    r"|整数|整數|自然数|自然數|정수|자연수|صحيح|पूर्णांक"
+)
+_MOST_NAMES = 4
+_BETWEEN_NAMES = r"[\s$]*(?:,|(?:,\s*)?(?:and|und|et|y|e|en|och|i|и))[\s$]*\\?"
 _ROUGH = frozenset({"dec", "base"})
 
 
@@ -119,7 +129,17 @@ def compared(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
         reason = "equal" if same else reason
     if reason != "equal" and gold.bound and given.bound and same_families(gold, given):
         reason = "equal" if budget.decided("integers", True) else reason
+    if reason == "equal" and gold.node is not None and answer.node is not None:
+        clash = clash or differ_as_matrices(gold.node, answer.node, policy.prompt, budget)
+    if reason == "equal" and _over_integers(gold) != _over_integers(given) and policy.prompt:
+        clash = clash or not _INTEGERS.search(policy.prompt)
     return "different" if reason == "equal" and clash else reason
+
+
+def _over_integers(answer: Answer) -> bool:
+    """Returns whether the answer is an inequality for integers only, as 2 < x < 5 with x in Z."""
+    words = answer.condition.casefold().split()
+    return answer.kind == "region" and answer.name in answer.bound and not _WHOLE.isdisjoint(words)
 
 
 def _integrated(gold: Answer, answer: Answer, budget: Budget) -> bool:
@@ -470,7 +490,7 @@ def _collection(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
     ):
         return "different"  # statements: p and q, p or q
     if answer.joined_by != "or":
-        orders = arrangements(wanted, items)
+        orders = _orders(wanted, items, policy)
         if orders is not None:
             return _best(_ordered(*order, policy, budget) for order in orders)
     if gold.kind == "list" and policy.asks_order:
@@ -493,8 +513,23 @@ def _best(reasons: Iterable[str]) -> str:
 
 def _in_order(wanted: tuple[Answer, ...], items: tuple[Answer, ...], policy: Policy, budget: Budget) -> str:
     """Compares the items by position, or by their names if they have any."""
-    orders = arrangements(wanted, items) or [(wanted, items)]
+    orders = _orders(wanted, items, policy) or [(wanted, items)]
     return _best(_ordered(*order, policy, budget) for order in orders)
+
+
+def _orders(
+    wanted: tuple[Answer, ...], items: tuple[Answer, ...], policy: Policy
+) -> list[tuple[tuple[Answer, ...], tuple[Answer, ...]]] | None:
+    """Returns the orders to compare, as `arrangements`: only that of the question if it names all, as "Find (n, k)"."""
+    orders = arrangements(wanted, items)
+    given = names(items)
+    if orders is None or len(orders) < 2 or not policy.prompt or len(given) > _MOST_NAMES:
+        return orders
+    asked = [
+        order for order in itertools.permutations(given)
+        if re.search(rf"(?<![a-z\\])\\?{_BETWEEN_NAMES.join(map(re.escape, order))}(?![a-z])", policy.prompt.casefold())
+    ]  # fmt: skip
+    return [(wanted, tuple(items[given.index(name)] for name in asked[0]))] if len(asked) == 1 else orders
 
 
 def _distinct(items: tuple[Answer, ...], policy: Policy, budget: Budget) -> tuple[Answer, ...]:
@@ -594,7 +629,8 @@ def _tuple_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
         nodes = [item.node for item in gold.items if item.node is not None]
         if len(nodes) == 2 and gold.brackets in ("()", "[]"):
             pieces = regions.from_node(Node("group", (nodes[0], nodes[1]), gold.brackets))
-            return verdict(regions.same_region(pieces, answer.pieces, budget), True)
+            real = bool(regions.canonical(pieces, budget))  # the point (5, 2) is no interval, which would be empty
+            return verdict(real and regions.same_region(pieces, answer.pieces, budget), True)
     return "hedged" if answer.kind == "list" else "type_clash"
 
 
@@ -627,8 +663,9 @@ def _seconds(text: str, half: str, other_half: str) -> int:
 def _date(gold: Answer, answer: Answer) -> str:
     if answer.kind != "date":
         return "hedged" if answer.kind == "list" else "type_clash"
-    for first in gold.words:
-        for second in answer.words:
+    both = len(gold.words) == len(answer.words) == 2  # 3/4/2020 and 4/3/2020 are each the other's other reading
+    for first in gold.words[: 1 if both else None]:
+        for second in answer.words[: 1 if both else None]:
             year, _, day = first.partition("-")
             other_year, _, other_day = second.partition("-")
             if day == other_day and (year == other_year or not year):

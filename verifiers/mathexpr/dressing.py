@@ -58,7 +58,7 @@ _UNITS = {
     for name in names.split()
 }  # fmt: skip
 _COUNTED = lazy_pattern(
-    rf"(?<=[\d$}}*])\s*\**\s*(?:\\text\s*\{{\s*)?(?:(?:{_COUNTERS})|({'|'.join(_UNITS)}))(?:\s*\}})?(?=\s*[*。.．,，;；]*\s*$)"
+    rf"(?<=[\d$}}*])\s{{0,9}}\*{{0,3}}\s{{0,9}}(?:\\text\s*\{{\s*)?(?:(?:{_COUNTERS})|({'|'.join(_UNITS)}))(?:\s*\}})?(?=\s*[*。.．,，;；]*\s*$)"
 )
 
 

@@ -17,6 +17,7 @@ Progression = tuple[Value, Value]  # first value, step
 _INTEGERS = frozenset({"integer", "integers", "setz", "z"})
 _NOT_ALL = frozenset("positive nonnegative non-negative negative natural setn n > >= < <= ≥ ≤ != odd even".split())
 _MOST = 48  # residues of one side
+_TRIED = (0, 1, 2, 3, 4, 5, -1, -2, -3, 100, 101)  # integers at which values are compared with the progressions
 
 
 def same_families(gold: Answer, answer: Answer) -> bool:
@@ -47,19 +48,18 @@ def _index(answer: Answer) -> str:
 
 
 def _progressions(item: Answer, index: str) -> list[Progression]:
-    """Returns the progressions of the values at even and at odd integers; [] if they are none."""
+    """Returns the progressions of the values at even and at odd integers, negative ones too; [] if they are none."""
     node = item.node
     if item.kind != "scalar" or node is None or symbols(node) != {index}:
         return []
     degrees = item.unit is not None and item.unit.dimension == DEGREE.dimension
-    found = [_value(substitute(node, {index: number(at)}), degrees=degrees) for at in range(6)]
+    found = [_value(substitute(node, {index: number(at)}), degrees=degrees) for at in _TRIED]
     values = [value for value in found if value is not None]
     if len(values) < len(found):
         return []
-    steps = [_minus(later, value) for value, later in zip(values, values[2:], strict=False)]
-    if not any(steps[0]) or steps[2:] != steps[:2]:
-        return []
-    return [(values[0], steps[0]), (values[1], steps[1])]
+    parts = [(values[at], _minus(values[at + 2], values[at])) for at in range(2)]
+    line = (_plus(parts[at % 2][0], _times(parts[at % 2][1], at // 2)) for at in _TRIED)
+    return parts if any(parts[0][1]) and any(parts[1][1]) and values == list(line) else []
 
 
 def _value(node: Node, *, degrees: bool) -> Value | None:
@@ -85,6 +85,10 @@ def _minus(a: Value, b: Value) -> Value:
     return a[0] - b[0], a[1] - b[1]
 
 
+def _plus(a: Value, b: Value) -> Value:
+    return a[0] + b[0], a[1] + b[1]
+
+
 def _times(value: Value, factor: Fraction | int) -> Value:
     return value[0] * factor, value[1] * factor
 
@@ -106,10 +110,15 @@ def _same_values(ours: Sequence[Progression], theirs: Sequence[Progression]) -> 
     period = _times(first, Fraction(*together))
     residues = [_residues(side, period) for side in (ours, theirs)]
     return all(residues) and all(
-        any((_quotient(_minus(value, other), period) or Fraction(0) if value != other else Fraction(0)).denominator == 1
-            for other in others)
-        for some, others in (residues, residues[::-1]) for value in some
-    )  # fmt: skip
+        any(_is_multiple(_minus(value, other), period) for other in others)
+        for some, others in (residues, residues[::-1])
+        for value in some
+    )
+
+
+def _is_multiple(value: Value, step: Value) -> bool:
+    quotient = _quotient(value, step)
+    return quotient is not None and quotient.denominator == 1
 
 
 def _residues(side: Sequence[Progression], period: Value) -> list[Value]:
@@ -125,6 +134,8 @@ def _residues(side: Sequence[Progression], period: Value) -> list[Value]:
 
 def _same_line(ours: Sequence[list[Progression]], theirs: Sequence[list[Progression]]) -> bool:
     """Returns whether the points (x, y, ...) of one parametrisation are those of the other."""
+    if any(even[1] != odd[1] or _times(_line([even, odd])[1], 2) != even[1] for even, odd in (*ours, *theirs)):
+        return False  # even and odd integers give points of two lines
     starts, steps = zip(*(_line(parts) for parts in ours), strict=True)
     others, other_steps = zip(*(_line(parts) for parts in theirs), strict=True)
     if other_steps not in (steps, tuple(_times(step, -1) for step in steps)):

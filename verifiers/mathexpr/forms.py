@@ -23,7 +23,9 @@ _EMPTY = lazy_pattern(
     r"(?:there (?:is|are|exists?) )?(?:no|zero) (?:such |real |integer |integral |positive |valid |possible )*"
     r"(?:solutions?|"
     r"roots?|values?|answers?|functions?|pairs?|triples?|integers?|numbers?|intersections?)(?: (?:exists?|in (?:the )?"
-    r"(?:reals?|real numbers|integers)|is possible|satisf\w+.*))?|none(?: exists?)?|(?:the )?empty set|null set|"
+    r"(?:reals?|real numbers|integers)|is possible"
+    r"|satisf\w+(?!.*\b(?:but|except\w*|besides|apart|other|unless|so|then|only|however)\b).*))?"
+    r"|none(?: exists?)?|(?:the )?empty set|null set|"
     r"(?:it is )?impossible|no such \w+(?: exists?)?|(?:die )?leere menge|(?:l)?ensemble vide|(?:el "
     r"|o )?conjunto (?:vacio|vazio)"
     r"|(?:l)?insieme vuoto|пустое множество|空集合?|공집합|المجموعة الخالية"
@@ -33,7 +35,8 @@ _EMPTY = lazy_pattern(
     rf"(?:[:,;] (?:{NO_SOLUTION}))?|(?:{NO_SOLUTION})"
 )
 _UNDEFINED = lazy_pattern(
-    r"(?:the )?(?:\w+ )?(?:does not exist|doesnt exist|dne|(?:is )?undefined|not defined|indeterminate)"
+    r"(?:the )?(?!not |never |no |nowhere )(?:\w+ )?"
+    r"(?:does not exist|doesnt exist|dne|(?:is )?undefined|not defined|indeterminate)"
 )
 _ALL_REALS = lazy_pattern(
     r"(?:x (?:is|can be) )?(?:all|any|every) (?:reals?|real (?:numbers?|values?)(?: of [a-z])?|real [a-z])"
@@ -68,7 +71,7 @@ _HOUR = any_case(r"(\d{1,2})\s*(?:o'?\s*clock)?\s*(?:([ap])\.?\s*m\.?|o'?\s*cloc
 _CLOCK_EAST = lazy_pattern(
     r"(?:([上早]|凌晨|午前|오전)午?上?|(下午|晚上|午後|오후))?\s*(\d{1,2})\s*[時时点點시](?:\s*(\d{1,2})\s*(?:[分분]|minutes)|([半반])|[钟整])?"
 )
-_UHR = lazy_pattern(r"(\d{1,2})(?:[.:](\d{2}))? uhr(?: (\d{1,2}))?|(\d{1,2})[.:](\d{2}) uur")
+_UHR = lazy_pattern(r"(\d{1,2})(?:[.:](\d{2}) uhr| uhr(?: (\d{1,2}))?)|(\d{1,2})[.:](\d{2}) uur")
 _MONTHS = {name: number for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
 _MONTH = (
     r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
@@ -194,6 +197,7 @@ def _time(lower: str) -> Answer | None:
         minute = int(east[4] or (30 if east[5] else 0)) if east else 0
         minute = int(uhr[2] or uhr[3] or uhr[5] or 0) if uhr else minute
         half = "" if east is None else "a" if east[1] else "p" if east[2] else ""
+        half = "a" if east and east[2] == "晚上" and hour == 12 else half  # midnight
         return Answer("clock", words=(f"{hour}:{minute:02}:00", half)) if hour < 25 and minute < 60 else None
     return None
 

@@ -15,7 +15,7 @@ from verifiers.mathexpr.evaluate import OPAQUE, Undefined, Unsupported, seed
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.intervals import Complex, Intervals
 from verifiers.mathexpr.limits import Budget, TooHard
-from verifiers.mathexpr.modular import fingerprint
+from verifiers.mathexpr.modular import fingerprint, residues
 from verifiers.mathexpr.nodes import Node, has_op, is_calculus, symbols, unevaluated, walk
 from verifiers.mathexpr.normal import normal
 
@@ -27,6 +27,7 @@ _MOST_CONSTANTS = 9
 _ONE = Fraction(1)
 _FUNCTION = frozenset({"fn"})
 _WHOLE = frozenset({"fact", "binom", "sum", "prod"})
+_POWER = frozenset({"pow"})
 _SERIES = frozenset({"sum", "prod"})
 _BENDING = frozenset({"abs", "root", "fact", "binom"})
 _ANALYTIC = frozenset(
@@ -79,9 +80,10 @@ def _evaluated(node: Node, budget: Budget) -> Node:
 
 
 def _modular(a: Node, b: Node, budget: Budget) -> bool | None:
-    for which in (0, 1):
+    for which, moved in [(1, {}), *((0, moved) for moved in residues((a, b)))]:
         try:
-            (x, guessed), (y, guessed_too) = fingerprint(a, which, budget), fingerprint(b, which, budget)
+            x, guessed = fingerprint(a, which, budget, moved)
+            y, guessed_too = fingerprint(b, which, budget, moved)
         except (Undefined, Unsupported):
             return None
         if not isinstance(x, int) or not isinstance(y, int):
@@ -170,6 +172,7 @@ def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
 
     Agreement near zero proves nothing beyond a bend, such as that of |x - 5|: then distant points are compared too.
     """
+    bends, names = _bends(a) or _bends(b), symbols(a) | symbols(b)
     whole = has_op(a, _WHOLE) or has_op(b, _WHOLE) or _alternates(a) or _alternates(b)
     imaginary = _wants_complex(a) or _wants_complex(b)
     real = complex_same = complex_different = 0
@@ -185,19 +188,22 @@ def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
         if is_real:
             if not same:
                 return False
-            real, agreed = real + 1, point
+            if all(map(point.fraction, names)):  # zeros of a factor agree, whatever the others are
+                real, agreed = real + 1, point
         elif same:
             complex_same += 1
         else:
             complex_different += 1
-        if index >= 5 and real >= _AGREEMENTS:
+        if index >= (11 if bends else 5) and real >= _AGREEMENTS:
             break
     few = real < _AGREEMENTS - 2
-    if (few or _bends(a) or _bends(b)) and not has_op(a, _SERIES) and not has_op(b, _SERIES):
+    if (few or bends) and not has_op(a, _SERIES) and not has_op(b, _SERIES):
         near = _distant(a, b)
         points = [Point(index, whole=whole, imaginary=imaginary, near=near) for index in range(2 * len(near))]
         if _jumps(a) or _jumps(b):
             points += [Point(index, whole=True, imaginary=imaginary, near=_FAR) for index in range(4)]
+        if has_op(a, _POWER) or has_op(b, _POWER):  # x^n is real for a negative x if n is whole
+            points += [Point(index, whole=True, imaginary=imaginary, near=(_ONE,)) for index in range(6)]
         for point in points:
             try:
                 same, is_real = _compared_at(point, a, b, budget)

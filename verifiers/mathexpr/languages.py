@@ -9,13 +9,17 @@ from verifiers.units.words import PERCENT, SCALES
 
 # -- words directly after a number; the keys are the English words that the reader of units knows
 _AFTER = {
-    "hundred": "百 백",
-    "thousand": "Tausend mille mil mila тысяча тысячи тысяч тыс тисяча тисячі тисяч tysięcy tysiące nghìn ngàn ribu"
-    " tisíc duizend 千 천 ألف آلاف",
-    "myriad": "万 萬 만",
-    "million": SCALES[10**6] + " مليون ملايين",
+    "hundred": "hundert honderd hundra hundrede yüz száz सौ ร้อย 百 백",
+    "thousand": "Tausend mille mil mila тысяча тысячи тысяч тыс тисяча тисячі тисяч tysiąc tysięcy tysiące nghìn ngàn"
+    " ribu ribuan tisíc tisíce duizend tusen tusind bin ezer χιλιάδες हजार हज़ार พัน هزار 千 천 ألف آلاف",
+    "myriad": "หมื่น 万 萬 만",
+    "lakh": "लाख แสน",
+    "million": SCALES[10**6] + " εκατομμύρια εκατομμύριο ล้าน مليون ملايين",
+    "crore": "करोड़",
     "hundred million": "亿 億 억",
-    "billion": SCALES[10**9] + " مليار مليارات",
+    "billion": SCALES[10**9] + " tỷ tỉ δισεκατομμύρια अरब مليار مليارات",
+    "trillion": "Billionen billón billones trilhão trilhões biljoen biljoner bilionów trilyon triliun триллион"
+    " триллиона триллионов трлн трильйон трильйона трильйонів 兆 조",
     "dozen": SCALES[12],
 }
 _ENGLISH = {word.casefold(): english for english, words in _AFTER.items() for word in words.split()}

@@ -7,12 +7,14 @@ Agreement then still proves equality, up to a chance of about 2^-59 per prime; d
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from verifiers.mathexpr.evaluate import Undefined, Unsupported, Value, Walk, seed
 from verifiers.mathexpr.exact import integer, rational
 from verifiers.mathexpr.limits import Budget
-from verifiers.mathexpr.nodes import BINDERS, Node, digest
+from verifiers.mathexpr.nodes import BINDERS, Node, digest, has_op, symbols
+from verifiers.mathexpr.nodes import walk as walk_over
 from verifiers.mathexpr.normal import normal
 
 # A prime p with p % 4 == 1 and the chain of Carmichael functions below it; exponents are reduced modulo the next one,
@@ -23,6 +25,9 @@ CHAINS = (
     ((1152921504606859333, 1152921504606859332, 592935379132140, 9409500, 3600, 60), 476036617136182372),
 )  # fmt: skip
 _MAX_FACTORIAL = 5000
+_MOST_MOVES = 16
+_POWER = frozenset({"pow"})
+_UNMOVED: Mapping[str, int] = {}
 
 
 @functools.lru_cache(maxsize=128)
@@ -38,7 +43,8 @@ class Modular:
 
     cost = heavy = 1
 
-    def __init__(self, which: int) -> None:
+    def __init__(self, which: int, moved: Mapping[str, int] = _UNMOVED) -> None:
+        self.moved = moved
         self.chain, self.root = CHAINS[which]
         self.prime = self.chain[0]
         self.guessed = False  # an unknown was used: disagreement proves nothing
@@ -61,7 +67,7 @@ class Modular:
 
     def symbol(self, name: str) -> int:
         """Returns the value of a free symbol: a 31-bit integer, so that it can be an exponent too."""
-        return seed("symbol", name) % (1 << 31) + 3
+        return seed("symbol", name) % (1 << 31) + 3 + self.moved.get(name, 0)
 
     def hashed(self, *parts: object) -> int:
         return (seed(*parts) << 3) % self.prime
@@ -173,11 +179,40 @@ def _may_be_negative(node: Node) -> bool:
     return node.op == "neg" or (node.op == "num" and node.value < 0) or any(map(_may_be_negative, node.args))
 
 
-def fingerprint(node: Node, which: int, budget: Budget) -> tuple[Value, bool]:
-    """Returns the value modulo the `which`-th prime, and whether it involves unknowns. Raises as `Walk.value`."""
-    field = Modular(which)
+def fingerprint(node: Node, which: int, budget: Budget, moved: Mapping[str, int] = _UNMOVED) -> tuple[Value, bool]:
+    """Returns the value modulo the `which`-th prime, and whether it involves unknowns. Raises as `Walk.value`.
+
+    Args:
+        moved: what to add to the values of symbols.
+    """
+    field = Modular(which, moved)
     walk = Walk(field, field.symbol, budget)
     return walk.value(node), field.guessed
+
+
+def residues(nodes: Sequence[Node]) -> Iterator[dict[str, int]]:
+    """Yields moves of symbols for which equal expressions must agree as well; the first moves none.
+
+    A value of n is odd or even, and (-1)^n would be one of its two values for good. So the n of (-1)^n and (-2)^n takes
+    both, and that of i^n takes all four residues. Of many names, 16 combinations are taken.
+    """
+    parts = [part for node in nodes if has_op(node, _POWER) for part in walk_over(node)]
+    turning = [part for part in parts if part.op == "pow" and symbols(part.args[1]) and _turns(part.args[0])]
+    names = sorted(set().union(*(symbols(part.args[1]) for part in turning)))
+    kinds = 4 if any(part.op == "const" and part.value == "i" for part in parts) else 2
+    every = kinds ** len(names) if len(names) < 5 else _MOST_MOVES + 1
+    for move in range(min(every, _MOST_MOVES)):
+        if every <= _MOST_MOVES:
+            yield {name: move // kinds**at % kinds for at, name in enumerate(names)}
+        else:
+            # Squared, as the lowest bits of the hash, a sum of those of its parts, would change together.
+            yield {name: (seed(name, move) ** 2 >> 40) % kinds for name in names}
+
+
+def _turns(base: Node) -> bool:
+    """Returns whether the powers of a base may return to what they were, up to a factor, as those of -2 and -x do."""
+    value = rational(base)
+    return value < 0 if value is not None else base.op not in ("sym", "const") or base.value == "i"
 
 
 def small_seed(value: int) -> Fraction:

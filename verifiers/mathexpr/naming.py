@@ -8,6 +8,8 @@ from verifiers.mathexpr.answers import Answer, Piece
 from verifiers.mathexpr.nodes import PI, Node, rename, symbols, walk
 from verifiers.units.reading import DEGREE
 
+_COUNTERS = frozenset("jklmnpqzJKLMNZ")  # letters for any integer; pi a^2 is not pi b^2
+
 
 def nodes_of(answer: Answer) -> list[Node]:
     """Returns all expressions in the answer."""
@@ -65,7 +67,7 @@ def _free_to_rename(gold: Answer, answer: Answer, g: str, a: str) -> bool:
         return True
     if g.casefold() == a.casefold():
         return True
-    if _is_period(gold, g) and _is_period(answer, a):
+    if g in _COUNTERS and a in _COUNTERS and _is_period(gold, g) and _is_period(answer, a):
         return True
     return is_added_constant(gold, g) and is_added_constant(answer, a)
 
@@ -77,7 +79,7 @@ def _is_period(answer: Answer, name: str) -> bool:
         for part in walk(node):
             turns = in_degrees or any(inner == PI or inner.op == "deg" for inner in walk(part))
             if turns and part.op in ("mul", "div") and name in symbols(part):
-                return True
+                return not any(inner.op == "pow" and name in symbols(inner.args[0]) for inner in walk(part))
     return False
 
 
@@ -99,7 +101,9 @@ def names_clash(gold: Answer, answer: Answer) -> bool:
         and gold.name.islower() != answer.name.islower()
     ):
         return False  # x > 4 and S = (4, inf)
-    first, second = gold.name.casefold(), answer.name.casefold()
+    first, second = (side.name.casefold().removeprefix("hat ") for side in (gold, answer))  # an estimate: \hat{y}
     if first == second or (first == "y" and answer.bound) or (second == "y" and gold.bound):
         return False
-    return not (first.startswith(second + "_") or second.startswith(first + "_"))
+    longer, shorter = (first, second) if len(first) > len(second) else (second, first)
+    index = longer.removeprefix(shorter + "_")
+    return index == longer or not index.strip("{}").isalnum()  # x_1 is called x, but a_{n+1} = 2n is not a_n = 2n

@@ -6,8 +6,9 @@ from fractions import Fraction
 
 from verifiers.mathexpr.exact import exact_root
 from verifiers.mathexpr.limits import MAX_BITS, spend
-from verifiers.mathexpr.nodes import MINUS_ONE, Node, digest, number
+from verifiers.mathexpr.nodes import MINUS_ONE, Node, digest, has_op, number
 
+_MATRIX = frozenset({"matrix"})
 _HALF = number(Fraction(1, 2))
 _FOLD_BITS = MAX_BITS // 8
 
@@ -70,9 +71,12 @@ def _collect(op: str, args: tuple[Node, ...]) -> Node:
                 total = total + part.value if op == "add" else total * part.value
             else:
                 rest.append(part)
+    given = list(rest)
     if op == "mul" and total == 0:
         return number(0) if not rest else Node("mul", (number(0), *sorted(rest, key=digest)))
     rest.sort(key=digest)
+    if op == "mul" and any(has_op(part, _MATRIX) for part in rest):  # matrices stay in their order, behind the scalars
+        rest = [part for part in rest if not has_op(part, _MATRIX)] + [part for part in given if has_op(part, _MATRIX)]
     if total != unit or not rest:
         rest.insert(0, number(total))
     return rest[0] if len(rest) == 1 else Node(op, tuple(rest))

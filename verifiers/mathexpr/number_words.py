@@ -22,6 +22,7 @@ _MULTIPLES = {
     100: "hundreds centaines cientos centenas centinaia сотни сотен сотня",
     144: "gross",
     1000: "thousands milliers millares milhares migliaia",
+    10**4: "myriads",
     10**5: "lakh lakhs",
     10**6: "millions",
     10**7: "crore crores",
@@ -47,11 +48,25 @@ _ONE_PART = {
     11: "eleventh elftel onzieme",
     12: "twelfth zwolftel douzieme",
     15: "fifteenth funfzehntel",
+    13: "thirteenth",
+    14: "fourteenth",
     16: "sixteenth sechzehntel",
+    17: "seventeenth",
+    18: "eighteenth",
+    19: "nineteenth",
     20: "twentieth zwanzigstel",
+    30: "thirtieth",
+    40: "fortieth",
+    50: "fiftieth",
+    60: "sixtieth",
+    70: "seventieth",
+    80: "eightieth",
+    90: "ninetieth",
     100: "hundredth hundertstel centieme centesimo centesima сотая",
     1000: "thousandth tausendstel millieme milesimo milesima millesimo тысячная",
     10**6: "millionth millionstel",
+    10**9: "billionth",
+    10**12: "trillionth",
 }
 _PARTS = {
     2: "halves halften halbe demis medios meios mezzi",
@@ -69,10 +84,22 @@ _PARTS = {
     14: "fourteenths",
     15: "fifteenths funfzehntel",
     16: "sixteenths sechzehntel",
+    17: "seventeenths",
+    18: "eighteenths",
+    19: "nineteenths",
     20: "twentieths zwanzigstel",
+    30: "thirtieths",
+    40: "fortieths",
+    50: "fiftieths",
+    60: "sixtieths",
+    70: "seventieths",
+    80: "eightieths",
+    90: "ninetieths",
     100: "hundredths hundertstel centiemes centesimos centesimas centesimi сотых",
     1000: "thousandths tausendstel milliemes milesimos milesimas millesimi тысячных",
     10**6: "millionths millionstel миллионных",
+    10**9: "billionths",
+    10**12: "trillionths",
 }
 _ARABIC = {3: "أثلاث", 4: "أرباع", 5: "أخماس", 6: "أسداس", 7: "أسباع", 8: "أثمان", 9: "أتساع", 10: "أعشار"}
 ONE_PART: dict[str, int] = {word: value for value, words in _ONE_PART.items() for word in words.split()}
@@ -122,28 +149,38 @@ def part_of(word: str, one: bool) -> int | None:
 
 
 def _whole(words: list[str]) -> Fraction | None:
-    words = [word for word in words if word != "and"]
+    """Reads "two hundred and five"; None for words that make no one number, such as "two three" or "two and three"."""
     if len(words) == 1 and words[0] in _OTHERS:
         return Fraction(_OTHERS[words[0]])
     total = current = 0
-    for word in words:
-        if word in _ENGLISH:
-            current += _ENGLISH[word]
-        elif word in SCALES:
+    room = largest = 10**15  # what the next word must be below: a number, and a scale from a thousand on
+    for before, word in zip(["", *words], words, strict=False):
+        if word == "and":
+            if SCALES.get(before, 0) < 100:
+                return None
+        elif word in _ENGLISH:
+            value = _ENGLISH[word]
+            if value >= room or (before and not value):
+                return None
+            current, room = current + value, 10 if value >= 20 and value % 10 == 0 else 1
+        elif word in SCALES and (current or not before):
             scale = SCALES[word]
+            if scale >= largest if scale >= 1000 else current >= 100 and scale == 100:
+                return None
             current = (current or 1) * scale
+            room = 1 if scale == 12 else scale
             if scale >= 1000:
-                total, current = total + current, 0
+                total, current, largest = total + current, 0, scale
         else:
             return None
-    return Fraction(total + current) if words else None
+    return Fraction(total + current) if words and words[-1] != "and" else None
 
 
 def _fraction(words: list[str]) -> Fraction | None:
     """Reads "three quarters", "a third", "half", "deux tiers"."""
     if words == ["half"]:
         return Fraction(1, 2)
-    if len(words) < 2:
+    if len(words) < 2 or "and" in words:  # "two and three quarters" are no five quarters
         return None
     top = Fraction(1) if words[:-1] in (["a"], ["an"]) else _whole(words[:-1])
     bottom = None if top is None else part_of(words[-1], top == 1)
@@ -154,7 +191,7 @@ def _with_fraction(words: list[str]) -> Fraction | None:
     """Reads "two and a half", "one and three quarters"."""
     if "and" not in words[1:-1]:
         return None
-    at = words.index("and")
+    at = len(words) - 1 - words[::-1].index("and")
     whole, part = _whole(words[:at]), _fraction(words[at + 1 :])
     return None if whole is None or part is None or part >= 1 else whole + part
 

@@ -13,7 +13,9 @@ from verifiers.mathexpr.forms import text_words
 from verifiers.mathexpr.limits import TooHard, Unreadable
 from verifiers.mathexpr.reading import read
 
-_OPTION = lazy_pattern(r"(?:^|[\s$}])(?:\\text\w*\{\s*)?\(?([A-J])[).:]\s*\}?[\s~\\]*")
+_OPTION = lazy_pattern(
+    r"(?:^|[\s$},;*]|(?<=quad)|(?<=[\d.!?)])(?=\([B-J]\)))(?:\\text\w*\{\s*)?[(（]?([A-J])[).:．）]\**\s*\}?[\s~\\*]*"
+)
 _LAST_LETTER = lazy_pattern(r"[\s,]*(?:\\text\w*\{\s*)?\(\s*[A-J]\s*\)\s*\}?[\s.$]*$")
 _MAX_CHARS = 20_000
 _GIVEN = lazy_pattern(r"(?<![\d.,/])\d{1,9}(?:[.,]\d{1,9}|/[1-9]\d{0,8})?(?![\d/]|[.,]\d)")
@@ -33,7 +35,7 @@ def options(prompt: str) -> dict[str, str]:
         if mark[1] != expected:
             continue
         texts[expected] = (
-            prompt[mark.end() : following.start() if following else None].split("\n")[0].strip(" \t.,;$\\")
+            prompt[mark.end() : following.start() if following else None].split("\n")[0].strip(" \t.,;$\\*")
         )
         expected = chr(ord(expected) + 1)
     return texts if len(texts) > 1 else {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.answers import Answer
 from verifiers.mathexpr.limits import Unreadable
 from verifiers.mathexpr.nodes import number
@@ -19,6 +20,14 @@ REVERSING = frozenset(
     " can't isn't wrong incorrect false almost nearly or to until through choose mod modulo remainder"
     " einhalb halb половиной половины promille permille mille mil tens basis 折 百分点 個百分点 prozentpunkte".split()
 )
+# Other scales and fractions, without accents: "5 quadrillion", "5 trilioni", "5 tys.", "5 vingtiemes", "5 trinta avos".
+_SCALES = lazy_pattern(
+    r"(?:m|b|tr|quadr|quint|sext|sept|oct|non|dec|z)[iy]l+(?:ion(?:s|en|es|er|i|e|y|ow|ths?)?|iard(?:e[nr]?|y|ow)"
+    r"|on(?:es)?|h(?:ao|oes)|joen|jon(?:er)?|jard(?:er)?|yon|yar|iun)|googol|(?:hundred|thousand|million)fold"
+    r"|bn|mn|tn|tys|tis|mln|mrd|mld|mio|тыс|трлн|квадриллион\w*|(?!cent)\w+(?:iemes?|esim[oi]|eavos?|ntavos?|zehntel|igstel)"
+    r"|avos|\w+(?:дцат|десят)ых|сороковых"
+)
+_REPEATING = frozenset("recurring repeating periodic periodique periodico periodica periodisch".split())
 # Words beside a number that don't name what is counted.
 _NO_NOUN = frozenset(
     "in of the a an is are was total altogether overall all left remaining each every apart away long wide tall high"
@@ -29,6 +38,7 @@ _ORDINAL = frozenset(["st", "nd", "rd", "th"])
 _LATER_WORDS = frozenset("in ( a an met gun jam lit".split())  # not units after a noun: "5 people met"
 _SHORT = frozenset(["per", "sq", "cu", "of"])
 _TIME = (("time", 1),)
+_NAMED_AS_FUNCTIONS = frozenset(["min", "sec", "lb"])  # units
 _AND = frozenset("and und et y e и".split())
 
 
@@ -88,7 +98,8 @@ def _starts_unit(tokens: list[Token], index: int) -> bool:
     if token.kind not in ("sym", "fn") or not token.spaced or before.kind != "num":
         return False
     if token.kind == "fn":
-        return token.value in ("min", "sec") and (index + 1 == len(tokens) or tokens[index + 1].kind == "word")
+        after = tokens[index + 1] if index + 1 < len(tokens) else None
+        return token.value in _NAMED_AS_FUNCTIONS and (after is None or after.kind == "word" or after.value == "/")
     following = [part.value for part in tokens[index + 1 : index + 4]]
     if token.value == "Omega":
         return not following
@@ -115,7 +126,7 @@ def _words(tokens: list[Token], index: int) -> list[str] | None:
             words.append(token.value)
         elif token.kind == "sym" and (token.value in ("a", "mu", "Omega", "k") or lookup(token.value) is not None):
             words.append({"mu": "μ", "Omega": "Ω"}.get(token.value, token.value))
-        elif token.kind == "fn" and token.value in ("min", "sec"):
+        elif token.kind == "fn" and token.value in _NAMED_AS_FUNCTIONS:
             words.append(token.value)
         elif token.kind == "cmd" and token.value == "frac":
             top, after = _group(tokens, index)
@@ -174,13 +185,19 @@ def read_tail(words: list[str], count: Fraction | None = None) -> Tail:
         words = words[1:]
     unit, rest = read_unit(words)
     after = [word.lower() for word in rest]
-    if any(word in REVERSING or word in PARTS or word in MULTIPLES for word in after) and after != ["times"]:
+    endless = (count or 0) % 1 != 0 and not _REPEATING.isdisjoint(after)  # "0.3 recurring" is a third
+    if endless or (any(map(changes_value, after)) and after != ["times"]):
         raise Unreadable("words that may change the value")
     label = _label(rest)
     if unit is None:
         unit = _later_unit(rest)
     stems = [word for word in label if word not in _NO_NOUN and len(word) > 2]
     return Tail(scale, percent, unit, label, unit is None and bool(stems))
+
+
+def changes_value(word: str) -> bool:
+    """Returns whether a word in lower case behind a number makes another value of it."""
+    return word in REVERSING or word in PARTS or word in MULTIPLES or _SCALES.fullmatch(word.rstrip(".")) is not None
 
 
 def _part(words: list[str], count: Fraction | None) -> int | None:

@@ -196,8 +196,8 @@ def canonical(pieces: Pieces, budget: Budget) -> Pieces:
     """Sorts the pieces, merges touching ones and drops empty ones; unchanged if the ends can't be ordered."""
     live: list[Piece] = []
     for piece in pieces:
-        sign = order(piece.low, piece.high, budget)
-        if sign is None and (symbols(piece.low) or symbols(piece.high)):
+        sign = 0 if piece.low == piece.high else order(piece.low, piece.high, budget)
+        if sign is None:
             return pieces
         if sign is not None and (sign < 0 or (sign == 0 and piece.low_closed and piece.high_closed)):
             live.append(piece)

@@ -15,6 +15,7 @@ from verifiers.mathexpr.normal import normal
 from verifiers.mathexpr.piecewise import same_cases
 from verifiers.mathexpr.regions import MIRROR, Pieces
 
+_INJECTIVE = frozenset("exp ln log lg lb sqrt cbrt sinh tanh asin acos atan asinh atanh".split())
 _COORDINATES = frozenset({"x", "y", "z", "r", "rho", "theta", "t"})
 
 
@@ -89,9 +90,31 @@ def equation_gold(gold: Answer, answer: Answer, budget: Budget) -> str:
             same = not symbols(answer.node) and equal(gold.node.args[-1], answer.node, budget)
             return verdict(same, True)
         if "y" in symbols(gold.node) and "y" not in symbols(answer.node):
-            sides = [substitute(side, {"y": answer.node}) for side in gold.node.args]
-            return verdict(symbols(gold.node) > {"y"} and equal(sides[0], sides[1], budget), False)
+            return verdict(symbols(gold.node) > {"y"} and _solves(gold.node, answer.node, budget), False)
     return "type_clash"
+
+
+def _solves(chain: Node, value: Node, budget: Budget) -> bool:
+    """Returns whether the value is the only y of an equation. sqrt(1-x^2) is half of the circle x^2 + y^2 = 1."""
+    f = _difference(chain)
+    above, at, below = (substitute(f, {"y": Node("add", (value, number(step)))}) for step in (1, 0, -1))
+    if not equal(at, number(0), budget):
+        return False
+    linear = equal(Node("add", (above, below)), Node("mul", (number(2), at)), budget)
+    return linear or _is_injective(f, "y")
+
+
+def _is_injective(node: Node, name: str) -> bool:
+    """Returns whether the name occurs once, in operations that take no value twice: y^3, ln y, but not y^2 or |y|."""
+    if node.op == "sym":
+        return True
+    inside = [index for index, arg in enumerate(node.args) if name in symbols(arg)]
+    exponent = rational(node.args[1]) if node.op in ("pow", "root") and inside == [0] else None
+    odd = exponent is not None and exponent.numerator % 2 == 1
+    steps = node.op in ("add", "neg", "mul", "div") or (node.op == "fn" and node.value in _INJECTIVE)
+    if len(inside) != 1 or not (steps or odd or (node.op == "pow" and inside == [1])):
+        return False
+    return _is_injective(node.args[inside[0]], name)
 
 
 def names_value(chain: Node) -> bool:
@@ -143,8 +166,8 @@ def _proportion(f: Node, g: Node, budget: Budget) -> int | None:
             continue
         if not equal(Node("mul", (f, at_g)), Node("mul", (g, at_f)), budget):
             return None
-        signs = [order(node, zero, budget) for node in values]
-        return 1 if signs[0] == signs[1] else -1
+        # Both may be complex at the point, as roots of negative numbers are; their quotient is the constant c anyway.
+        return order(Node("fn", (Node("div", (at_f, at_g)),), "re"), zero, budget)
     return None
 
 
@@ -191,5 +214,5 @@ def structure(gold: Answer, answer: Answer, budget: Budget) -> str:
     if g.op == a.op == "chain" and len(g.args) == len(a.args) == 2 and {g.value[0], a.value[0]} <= set(MIRROR):
         sign = _proportion(_difference(g), _difference(a), budget)
         wanted = g.value[0] if sign == 1 else MIRROR[g.value[0]]
-        return verdict(budget.decided("points", sign is not None and a.value[0] == wanted), True)
+        return verdict(budget.decided("points", bool(sign) and a.value[0] == wanted), True)
     return verdict(budget.decided("normal", False), True)

@@ -131,8 +131,8 @@ def _integers(node: Node) -> Answer | None:
     if node.value == "or" or any(name != head.args[0].value for name, _ in solutions):
         raise regions.Unsolved
     values = regions.integers_within(functools.reduce(regions.intersect, (pieces for _, pieces in solutions)))
-    if values is None:
-        raise Unreadable("a set of integers that can't be listed")
+    if values is None or (head.args[1].value == "N" and any(value.value < 0 for value in values)):
+        raise Unreadable("a set of integers that can't be listed")  # whether 0 is natural is not said
     return Answer("set", items=tuple(Answer("scalar", value) for value in values), brackets="{}")
 
 

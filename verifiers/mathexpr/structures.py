@@ -57,7 +57,7 @@ def scaled(raw: str, exponent: int = 0) -> Node:
 def based(raw: str, subscript: str) -> Node:
     """Returns a numeral in a named base; the value of the node is (digits, base). Raises Unreadable."""
     word = subscript.strip().lower()
-    base = _BASE_WORDS.get(word, int(word) if word.isdigit() and len(word) < 3 else 0)
+    base = _BASE_WORDS.get(word, int(word) if word.isdecimal() and len(word) < 3 else 0)
     if not 2 <= base <= 36:
         raise Unreadable(f"'{subscript}' is no base")
     try:
@@ -131,7 +131,7 @@ def _mixed(parser: Parser, raw: str, following: Token) -> Node | None:
         parser.at = mark
     elif following.kind == "num" and following.spaced and parser.peek(1).value == "/" and parser.peek(2).kind == "num":
         top_raw, bottom_raw = following.value, parser.peek(2).value
-        if top_raw.isdigit() and bottom_raw.isdigit() and 0 < int(top_raw) < int(bottom_raw):
+        if top_raw.isdecimal() and bottom_raw.isdecimal() and 0 < int(top_raw) < int(bottom_raw):
             parser.at += 3
             return number(int(raw) + Fraction(int(top_raw), int(bottom_raw)))
     return None

@@ -38,6 +38,7 @@ from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.mathexpr.answer_doubts import as_gold_is_written, doubt_of
 from verifiers.mathexpr.answers import Answer, type_name
 from verifiers.mathexpr.answers_in_words import MATHS_SIGN, in_words, listed, number_of_things
+from verifiers.mathexpr.clean import clean
 from verifiers.mathexpr.compare import Policy, compared
 from verifiers.mathexpr.decimal_commas import in_points
 from verifiers.mathexpr.echo import restates
@@ -46,6 +47,7 @@ from verifiers.mathexpr.guard import same_but_for_values, variants
 from verifiers.mathexpr.limits import GUARD_BUDGET, MAX_ANSWER_CHARS, Budget, TooHard, Unreadable
 from verifiers.mathexpr.nodes import number
 from verifiers.mathexpr.options import option_of, options, other_of_two, other_option
+from verifiers.mathexpr.quantities import changes_value
 from verifiers.mathexpr.reading import read
 from verifiers.mathexpr.same_words import same_words
 from verifiers.units.words import without_units
@@ -80,6 +82,7 @@ _TURNING = any_case(
     r"|likely|depends?|starts?|begins?|ends?|digits?|mentions?|appears?|such|example|question|problem|see|try|give"
     r"|gave)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])"
 )
+_NEXT_WORD = lazy_pattern(r"[\s~]*([^\W\d_]{2,40})")
 _SMALL_LABEL = lazy_pattern(r"\(?([a-e])\)?")
 _SMALL_OPTION = lazy_pattern(r"(?:^|(?<=\s))\(?[a-e][).](?=\s)", re.MULTILINE)
 _SMALL_CHOICE = lazy_pattern(
@@ -116,7 +119,7 @@ class MathVerifier:
         GoldError: (when called) the problem has no gold, or one that can't be understood.
     """
 
-    version = "21"
+    version = "22"
 
     def __init__(
         self,
@@ -319,7 +322,10 @@ class MathVerifier:
             raise VerifierError(f"{name}: no room on the stack to read its gold") from error
         if isinstance(gold, str):
             raise GoldError(f"{name}: can't understand the gold {str(problem.answer)[:200]!r}: {gold}")
-        if gold.answer.kind == "choice" and (known := options(problem.prompt)) and gold.answer.words[0] not in known:
+        letter = gold.answer.words[0] if gold.answer.kind == "choice" else ""
+        known = options(problem.prompt) if letter else {}
+        # A letter that stands elsewhere in the question may be an option that is written otherwise than the first ones.
+        if known and letter not in known and not re.search(rf"(?<![^\W_]){letter}(?![^\W_])", problem.prompt):
             raise GoldError(f"{name}: the gold {str(problem.answer)[:200]!r} is none of the options {', '.join(known)}")
         return gold
 
@@ -553,4 +559,9 @@ def _embedded(text: str, extraction: Extraction, gold: Gold) -> list[Span]:
     if inner.source in ("anchor", "maths") and inner.span is not None and not inner.others:
         spans.append((extraction.span[0] + inner.span[0], extraction.span[0] + inner.span[1]))
     sole = sole_value(text, extraction.span)
-    return [span for span in (*spans, sole) if span is not None and span != extraction.span]
+    found = [span for span in (*spans, sole) if span is not None and span != extraction.span]
+    behind = [_NEXT_WORD.match(text, end) for _, end in found]
+    return [
+        span for span, word in zip(found, behind, strict=True)
+        if word is None or not changes_value(clean(word[1]).strip().casefold())
+    ]  # fmt: skip

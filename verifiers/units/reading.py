@@ -65,6 +65,7 @@ def without_accents(word: str) -> str:
 
 def atoms(text: str) -> list[str]:
     """Splits a unit, or the words beside a value, into names, numbers and single signs."""
+    text = text.replace("²", "^2").replace("³", "^3")  # in a question, which is not cleaned
     if "\\" in text or "{" in text or "~" in text:
         for pattern, plain in _SPELLED:
             text = pattern.sub(plain, text)
@@ -135,7 +136,7 @@ def _raised(unit: Unit, words: list[str], index: int) -> tuple[Unit | None, int]
     following = words[index].lower() if index < len(words) else ""
     if following in ("squared", "cubed"):
         return NO_UNIT.times(unit, _POWERS[following]), index + 1
-    if following.isdigit() and int(following[:2]) in (2, 3) and len(following) == 1:
+    if following in ("2", "3"):
         return NO_UNIT.times(unit, int(following)), index + 1  # cm2
     if following != "^":
         return unit, index
@@ -143,6 +144,6 @@ def _raised(unit: Unit, words: list[str], index: int) -> tuple[Unit | None, int]
     sign = -1 if words[index : index + 1] == ["-"] else 1
     index += sign == -1
     digits = words[index] if index < len(words) else ""
-    if not digits.isdigit() or len(digits) > 2 or int(digits) > _MAX_POWER:
+    if not digits.isdecimal() or len(digits) > 2 or int(digits) > _MAX_POWER:
         return None, index
     return NO_UNIT.times(unit, sign * int(digits)), index + 1

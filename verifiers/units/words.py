@@ -78,7 +78,7 @@ _PREFIX = lazy_pattern(rf"(?:{'|'.join(_EVERY.values())}|摂氏|攝氏|摄氏|�
 _NUMBER = lazy_pattern(r"\d[\s$}]*(?=[^\W\d_])")
 _APART = lazy_pattern(rf"([^\W\d_]+)\s(?:per|each|every)\s([^\W\d_]+)|(?:{_EVERY_NAMED})(?!\s?\d)")
 _CELSIUS = any_case(
-    rf"({_NAME})\s+(?:Celsius|Цельсі[яю]|Цельсия|Celsjusza|Celsia|مئوية|सेल्सियस|C)(?!{LETTER})"
+    rf"(?<!{LETTER})({_NAME})\s+(?:Celsius|Цельсі[яю]|Цельсия|Celsjusza|Celsia|مئوية|सेल्सियस|C)(?!{LETTER})"
     r"|(?:摂氏|攝氏|摄氏|섭씨)\s?([-−]?\d[\d.]*)\s?[度도]"
 )
 _LENGTH, _SECOND = (("length", 1),), (("time", 1),)

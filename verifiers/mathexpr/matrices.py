@@ -1,0 +1,38 @@
+"""Products of matrices that are written as letters: in a question about matrices, AB is not BA."""
+
+from __future__ import annotations
+
+from verifiers.lazy_pattern import any_case
+from verifiers.mathexpr.evaluate import Matrix, Undefined, Unsupported, seed
+from verifiers.mathexpr.limits import Budget
+from verifiers.mathexpr.modular import fingerprint
+from verifiers.mathexpr.nodes import Node, number, substitute, symbols
+
+_ASKS = any_case(r"\bmatri(?:x|ces?|zen|z|ci|cen|s)|\bmacierz|матриц|矩[阵陣]|行列|행렬|مصفوف")
+_NO_MATRIX = frozenset("TIE")  # transposed, and the identity
+_SIZE = 2
+
+
+def differ_as_matrices(first: Node, second: Node, prompt: str, budget: Budget) -> bool:
+    """Returns whether expressions that are equal for numbers differ for matrices, in a question about these.
+
+    Each capital letter is given a matrix. False if the expressions can't be evaluated so. Raises TooHard.
+    """
+    letters = {name for node in (first, second) for name in symbols(node) if len(name) == 1 and name.isupper()}
+    if len(letters - _NO_MATRIX) < 2 or not _ASKS.search(prompt):
+        return False
+    values = {name: _matrix(name) for name in letters if name != "T"}
+    try:
+        (x, guessed), (y, guessed_too) = (fingerprint(substitute(node, values), 0, budget) for node in (first, second))
+    except (Undefined, Unsupported):
+        return False
+    if guessed or guessed_too or not (isinstance(x, Matrix) or isinstance(y, Matrix)):
+        return False
+    x, y = (value.cells if isinstance(value, Matrix) else [value] * _SIZE**2 for value in (x, y))
+    return bool(x != y)
+
+
+def _matrix(name: str) -> Node:
+    cells = range(_SIZE**2)
+    identity = name in _NO_MATRIX
+    return Node("matrix", tuple(number(at % 3 == 0 if identity else seed(name, at) % 97 + 1) for at in cells), _SIZE)
