@@ -110,7 +110,7 @@ def compared(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
     )
     if captured(gold, answer):
         return "different"
-    given, answer = answer, aligned(gold, answer)
+    given, answer = answer, aligned(gold, answer, policy.prompt)
     if names_clash(gold, answer):
         return "different"
     reason = _by_kind(gold, answer, policy, budget)
