@@ -1,5 +1,6 @@
 """What counts as the same answer: one line a kind of case, (gold, completion, score, reason)."""
 
+import pytest
 from tables_for_tests import each
 
 from verifiers import Completion, Problem, resolve
@@ -1135,6 +1136,42 @@ CASES = [
             ("(a-b)^{2n}", "(b-a)^{2n}", "equal"),
         ]
     ),
+    # names whose signs, parities and sizes differ at the points where values are compared
+    *(
+        (gold, rf"\boxed{{{answer}}}", float(reason == "equal"), reason)
+        for gold, answer, reason in [
+            ("ab", "|ab|", "different"),
+            ("ba+c", "|ba|+c", "different"),
+            (r"\pi-6", r"(\pi-6)(-1)^x", "different"),
+            (r"\ln 20", r"(-1)^x\ln 20", "different"),
+            (r"\sqrt{x+x+y}", r"\sqrt{|x|+x+y}", "different"),
+            (r"\ln(y+6)", r"|\ln(y+6)|", "different"),
+            (r"|b-10|+\log_2 a", r"|\max(b,0)-10|+\log_2 a", "different"),
+            (r"n!-\min(m,n)^2", r"n!-\min(|m|,n)^2", "different"),
+            (r"\sum_{k=1}^x k^2", r"\sum_{k=1}^x k^2(-1)^x", "different"),
+            (r"(\cos 5)^{\binom{x}{2}}", r"(\cos 5)^{\binom{x}{2}(-1)^x}", "different"),
+            (r"x^x", r"|x|^x", "different"),
+            (r"\max(x,3)", r"\frac{x+3+|x-3|}{2}", "equal"),
+            (r"|x-5|+|y+3|", r"|5-x|+\sqrt{(y+3)^2}", "equal"),
+            (r"\lfloor 2x\rfloor", r"\lfloor x\rfloor+\lfloor x+\frac12\rfloor", "equal"),
+            (r"\sqrt[n]{a^m}", "a^{m/n}", "equal"),
+        ]
+    ),
+    # decimals of three places are no thousands, and a sign behind a fraction is the whole fraction's
+    ("(5.125,3)", r"\boxed{\left(\frac{41}{8},3\right)}", 1.0, "equal"),
+    ("1,-0.875,0", r"\boxed{-\frac78,1,0}", 1.0, "equal"),
+    ("[-0.125,0]", r"\boxed{-\frac18\le x\le 0}", 1.0, "equal"),
+    ("1234.56", r"\boxed{1.234,56}", 1.0, "equal"),
+    ("2/3\\%", r"\boxed{\frac23\%}", 1.0, "equal"),
+    ("2/3\\%", r"\boxed{66.67}", 0.0, "different"),
+    (r"9/5^\circ", r"\boxed{1.8^\circ}", 1.0, "equal"),
+    (r"7\text{ apples}", r"\boxed{7\%}", 0.0, "unit_clash"),
+    (r"-\frac75, -\frac{11}{8}", r"\boxed{\{-1.4,-1.375\}}", 1.0, "equal"),
+    # no letter but that of an index may be another
+    (r"\pi x", r"\boxed{\pi y}", 0.0, "different"),
+    (r"\pi ab", r"\boxed{\pi bc}", 0.0, "different"),
+    (r"\frac{\pi}{n}", r"\boxed{\frac{\pi}{m}}", 0.0, "different"),
+    (r"n\pi+(-1)^n\frac{\pi}{6}", r"\boxed{k\pi+(-1)^k\frac{\pi}{6}}", 1.0, "equal"),
     # a relation that is undefined or complex where it is tried
     (r"2\sqrt{-x-y} > 1", r"\boxed{-2\sqrt{-x-y} > -1}", 0.0, "different"),
     (r"2\sqrt{-x-y} > 1", r"\boxed{-2\sqrt{-x-y} < -1}", 1.0, "equal"),
@@ -1147,6 +1184,20 @@ CASES = [
     ("y^3=x", r"\boxed{\sqrt[3]{x}}", 1.0, "equal"),
     (r"\ln y = x", r"\boxed{e^x}", 1.0, "equal"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "answer", "score"),
+    [
+        ("A circle of radius $r$ lies in one of radius $R$. Find the area of the larger.", r"\pi R^2", r"\pi r^2", 0.0),
+        ("Find the area of a circle of radius R.", r"\pi R^2", r"\pi r^2", 1.0),
+        ("What do $n$ circles around $m$ squares measure?", r"n\pi", r"m\pi", 0.0),
+        (r"Solve $\sin x = 0$.", r"n\pi", r"k\pi", 1.0),
+    ],
+)
+def test_a_letter_of_the_question_stands_for_no_other(question, gold, answer, score):
+    verdict = resolve("math")(Problem(question, gold), Completion(rf"\boxed{{{answer}}}"))
+    assert verdict.score == score, verdict
 
 
 @each(CASES)

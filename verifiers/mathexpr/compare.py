@@ -120,7 +120,7 @@ def compared(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
     )
     if captured(gold, answer):
         return "different"
-    given, answer = answer, aligned(gold, answer)
+    given, answer = answer, aligned(gold, answer, policy.prompt)
     if names_clash(gold, answer):
         return "different"
     reason = _by_kind(gold, answer, policy, budget)
@@ -299,7 +299,10 @@ def _scalars(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
             return "unit_clash"
         if _angle(gold) != _angle(answer) and (_in_pi(a) if _angle(gold) else _in_pi(g)):
             g, a = _radians(g, gold.unit), _radians(a, answer.unit)
-    if (gold.percent and _has_unit(answer)) or (answer.percent and _has_unit(gold)):
+    if any(
+        one.percent and not other.percent and (_has_unit(other) or other.noun)
+        for one, other in ((gold, answer), (answer, gold))
+    ):
         return "unit_clash"
     if _labels_clash(gold, answer):
         return "unit_clash"
@@ -533,9 +536,12 @@ def _orders(
 
 
 def _distinct(items: tuple[Answer, ...], policy: Policy, budget: Budget) -> tuple[Answer, ...]:
+    """Leaves out what was there before. 1.4 and 1.375 are two values, though 1.375 is 1.4 when rounded."""
     kept: list[Answer] = []
     for item in items:
-        if not any(compared(other, item, policy, budget) == "equal" for other in kept):
+        if not any(
+            compared(other, item, policy, budget) == compared(item, other, policy, budget) == "equal" for other in kept
+        ):
             kept.append(item)
     return tuple(kept)
 

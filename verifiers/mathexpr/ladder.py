@@ -7,14 +7,14 @@ and last the values of the gold's integrals, limits and infinite sums, evaluated
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from fractions import Fraction
 
 from verifiers.mathexpr import intervals
 from verifiers.mathexpr.evaluate import OPAQUE, Undefined, Unsupported, seed
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.intervals import Complex, Intervals
-from verifiers.mathexpr.limits import Budget, TooHard
+from verifiers.mathexpr.limits import Budget, TooHard, current
 from verifiers.mathexpr.modular import fingerprint, residues
 from verifiers.mathexpr.nodes import Node, has_op, is_calculus, symbols, unevaluated, walk
 from verifiers.mathexpr.normal import normal
@@ -23,11 +23,13 @@ _LOW, _HIGH = 192, 1024  # bits: most differences show at the first precision; t
 _LARGEST = 10_000  # bits before the point up to which agreement of constants is confirmed
 _POINTS, _AGREEMENTS = 16, 5
 _FAR = (Fraction(10), Fraction(100), Fraction(10_000))
+_INTEGERS = (Fraction(0), Fraction(4), *_FAR)
 _MOST_CONSTANTS = 9
+_MIXED, _FEW = 24, 8  # distant points: at least, of several names; of sums
+_LONGEST = 20  # terms of a sum at such a point
 _ONE = Fraction(1)
 _FUNCTION = frozenset({"fn"})
 _WHOLE = frozenset({"fact", "binom", "sum", "prod"})
-_POWER = frozenset({"pow"})
 _SERIES = frozenset({"sum", "prod"})
 _BENDING = frozenset({"abs", "root", "fact", "binom"})
 _ANALYTIC = frozenset(
@@ -117,17 +119,23 @@ def _no_symbols(name: str) -> Complex:
 
 
 class Point:
-    """The `index`-th sampling point: gives each name an exact rational, or a small integer if `whole`.
+    """The `index`-th sampling point: gives each name an exact rational.
+
+    Eight consecutive points give up to seven names signs and parities that differ for each pair of names: n must not
+    be even, nor ab positive, at all of them by chance.
 
     Args:
-        near: sizes of which each name is given one with a sign, moved by less than 1 (`whole`: less than 4). Every
-            second point has the signs of the one before reversed.
+        names: all of them, in order.
+        whole: names that are given small integers, which are not negative unless `near` is given.
+        near: sizes of which each name is given one with a sign, moved by less than 1 (`whole`: less than 4).
     """
 
     def __init__(
-        self, index: int, *, whole: bool, imaginary: bool, near: Sequence[Fraction] = (), precision: int = _LOW
-    ) -> None:
+        self, index: int, names: Sequence[str], *, whole: Set[str], imaginary: bool, near: Sequence[Fraction] = (),
+        precision: int = _LOW,
+    ) -> None:  # fmt: skip
         self.index = index
+        self.names = names
         self.whole = whole
         self.imaginary = imaginary
         self.near = near
@@ -136,25 +144,32 @@ class Point:
 
     def finer(self) -> Point:
         """Returns the same point with values of the high precision."""
-        return Point(self.index, whole=self.whole, imaginary=self.imaginary, near=self.near, precision=_HIGH)
+        return Point(
+            self.index, self.names, whole=self.whole, imaginary=self.imaginary, near=self.near, precision=_HIGH
+        )
 
     def fraction(self, name: str) -> Fraction:
-        chance = seed(name, self.index)
-        share = Fraction(chance % 9973 + 1, 9974)
+        chance, at = seed(name, self.index), self.names.index(name) if name in self.names else seed(name)
+        share, bit = Fraction(chance % 9973 + 1, 9974), _bit(self.index, at)
         if self.near:
-            size = self.near[(self.index // 2 + seed(name)) % len(self.near)]
-            sign = -1 if (self.index + seed(name, self.index // 2)) % 2 else 1
-            return sign * (size + share if not self.whole else Fraction(math.floor(size) + chance % 4))
-        if self.whole:
-            return Fraction(chance % (4 + self.index))
+            alone = len(self.names) == 1  # then each size is taken with all four pairs of signs
+            size = self.near[(self.index // (4 if alone else 2) * (at + 1) + seed(name)) % len(self.near)]
+            if name in self.whole:
+                share = Fraction(math.floor(size) - size + 2 * (chance % 2) + _bit(self.index, at + 3))
+            elif size and (self.index if alone else chance >> 20) & 2:
+                share = -share
+            return (-1 if bit else 1) * (size + share)
+        if name in self.whole:
+            return Fraction(2 * (chance % (2 + self.index // 2)) + bit)
+        large = 3 if chance >> 20 & 1 else 1
         match self.index % 4:
             case 0:
                 return share
             case 1:
                 return 1 + 3 * share
             case 2:
-                return -3 * share if chance >> 20 & 1 else -share
-        return 2 * share - 1
+                return -large * share
+        return (1 if (self.index // 4 + at) % 2 else -1) * large * share
 
     def integer(self, name: str) -> int:
         value = self.fraction(name)
@@ -172,13 +187,13 @@ def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
 
     Agreement near zero proves nothing beyond a bend, such as that of |x - 5|: then distant points are compared too.
     """
-    bends, names = _bends(a) or _bends(b), symbols(a) | symbols(b)
-    whole = has_op(a, _WHOLE) or has_op(b, _WHOLE) or _alternates(a) or _alternates(b)
+    names = sorted(symbols(a) | symbols(b))
+    whole = _counting(a) | _counting(b)
     imaginary = _wants_complex(a) or _wants_complex(b)
     real = complex_same = complex_different = 0
     agreed = None
     for index in range(_POINTS * (2 if whole else 1)):
-        point = Point(index, whole=whole, imaginary=imaginary)
+        point = Point(index, names, whole=whole, imaginary=imaginary)
         try:
             same, is_real = _compared_at(point, a, b, budget)
         except Unsupported:
@@ -194,16 +209,19 @@ def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
             complex_same += 1
         else:
             complex_different += 1
-        if index >= (11 if bends else 5) and real >= _AGREEMENTS:
+        if index >= (7 if whole else 5) and real >= _AGREEMENTS:
             break
     few = real < _AGREEMENTS - 2
-    if (few or bends) and not has_op(a, _SERIES) and not has_op(b, _SERIES):
+    if few or _bends(a) or _bends(b):
         near = _distant(a, b)
-        points = [Point(index, whole=whole, imaginary=imaginary, near=near) for index in range(2 * len(near))]
-        if _jumps(a) or _jumps(b):
-            points += [Point(index, whole=True, imaginary=imaginary, near=_FAR) for index in range(4)]
-        if has_op(a, _POWER) or has_op(b, _POWER):  # x^n is real for a negative x if n is whole
-            points += [Point(index, whole=True, imaginary=imaginary, near=(_ONE,)) for index in range(6)]
+        series = has_op(a, _SERIES) or has_op(b, _SERIES)  # costly, so few points
+        count = _FEW if series else 4 * len(near) if len(names) == 1 else max(2 * len(near), _MIXED)
+        points = [Point(index, names, whole=whole, imaginary=imaginary, near=near) for index in range(count)]
+        if _differs_at_integers(a) or _differs_at_integers(b):
+            points += [
+                Point(index, names, whole=set(names), imaginary=imaginary, near=_INTEGERS)
+                for index in range(2 * len(_INTEGERS))
+            ]
         for point in points:
             try:
                 same, is_real = _compared_at(point, a, b, budget)
@@ -224,6 +242,11 @@ def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
     return False if complex_different else None
 
 
+def _bit(index: int, at: int) -> int:
+    """Returns 0 or 1: over eight indices another pattern for each of seven names (Walsh functions)."""
+    return (index & (at % 7 + 1)).bit_count() % 2
+
+
 def _compared_at(point: Point, a: Node, b: Node, budget: Budget) -> tuple[bool | None, bool]:
     """Returns whether the values at a point are equal (None: undecided), and whether both count as real."""
     try:
@@ -234,9 +257,18 @@ def _compared_at(point: Point, a: Node, b: Node, budget: Budget) -> tuple[bool |
     return intervals.same(x, y, point.precision), point.imaginary or (_is_real(x) and _is_real(y))
 
 
-def _jumps(node: Node) -> bool:
-    """Returns whether the expression contains a step, whose value at integers differs from those beside them."""
-    return any(part.op == "fn" and part.value in ("floor", "ceil") for part in walk(node))
+def _differs_at_integers(node: Node) -> bool:
+    """Returns whether the expression has another value at integers, as a step has, or a value there only, as (-2)^n.
+
+    Names under a root of any order, as in a^(1/n), are positive.
+    """
+    parts = list(walk(node))
+    if any(part.op == "fn" and part.value in ("floor", "ceil") for part in parts):
+        return True
+    powers = [part for part in parts if part.op == "pow" and all(map(symbols, part.args))]
+    divisors = [inner.args[1] for part in powers for inner in walk(part.args[1]) if inner.op == "div"]
+    orders = [part.args[1] for part in parts if part.op == "root"]
+    return bool(powers) and not any(map(symbols, (*divisors, *orders)))
 
 
 def _bends(node: Node) -> bool:
@@ -250,9 +282,12 @@ def _bends(node: Node) -> bool:
 
 
 def _distant(a: Node, b: Node) -> list[Fraction]:
-    """Returns distant sizes and those of the constants of both expressions, where they may bend."""
+    """Returns zero, the sizes of the constants of both expressions, where they may bend, and distant sizes."""
     constants = {abs(part.value) for node in (a, b) for part in walk(node) if part.op == "num"}
-    return [*_FAR, *sorted(constants, reverse=True)[:_MOST_CONSTANTS]]
+    sizes = [Fraction(0), *sorted(constants, reverse=True)[:_MOST_CONSTANTS], *_FAR]
+    if has_op(a, _SERIES) or has_op(b, _SERIES):
+        sizes = [size for size in sizes if size <= _LONGEST]
+    return sizes
 
 
 def _wants_complex(node: Node) -> bool:
@@ -265,9 +300,22 @@ def _is_real(value: object) -> bool:
     return all(isinstance(cell, Complex) and cell.im is None for cell in cells)
 
 
-def _alternates(node: Node) -> bool:
-    """Returns whether the node contains a power such as (-1)^n, which is real only at integers."""
-    return any(part.op == "pow" and symbols(part.args[1]) and (rational(part.args[0]) or 0) < 0 for part in walk(node))
+def _counting(node: Node) -> frozenset[str]:
+    """Returns the names that stand for integers: in factorials, bounds of sums, and powers such as (-1)^n."""
+    found: set[str] = set()
+    for part in walk(node):
+        if part.op in _WHOLE:
+            found = found.union(*map(symbols, part.args[part.op in _SERIES :]))
+        elif part.op == "pow" and (names := symbols(part.args[1])) and _is_negative(part.args[0]):
+            found |= names
+    return frozenset(found)
+
+
+def _is_negative(base: Node) -> bool:
+    value = rational(base)
+    if value is not None or base.op in ("sym", "const"):
+        return (value or 0) < 0
+    return order(base, Node("num", (), Fraction(0)), current()) == -1
 
 
 def _logs(node: Node) -> frozenset[str]:

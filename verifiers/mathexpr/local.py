@@ -31,7 +31,10 @@ _DATE = any_case(
 )
 _EAST_DATE = lazy_pattern(r"(?:(\d{4})\s?[年년]\s?)?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日号일]")
 _IN_TEXT = lazy_pattern(r"\\text(?:rm|bf)?\s*\{([^{}]*)\}")
-_GROUPED_DECIMAL = lazy_pattern(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+),(\d{1,2})(?![\d.,])")
+_GROUPED_DECIMAL = lazy_pattern(r"(?<![\d.,])(?<!,[-+])([1-9]\d{0,2}(?:\.\d{3})+),(\d{1,2})(?![\d.,/])")
+_PAIR = lazy_pattern(  # "(5.125,3)" is no number in brackets
+    r"[(\[{]\s*[-+−]?\d{1,3}(?:\.\d{3})+,\d{1,2}\s*(?:\\(?:right)?\s*)?[)\]}]"
+)
 _GROUPED = lazy_pattern(r"(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.,]*\d)")
 _PERCENT_FIRST = lazy_pattern(r"\s*+(\$?)\s*+\\?%\s?(\d+(?:[.,]\d+)?)\s*(\$?)[\s.]*")
 _REAIS = lazy_pattern(r"R\s?\\?\$\s?(-?[\d.,]*\d)")
@@ -53,7 +56,8 @@ def plain_spelling(text: str) -> str:
     """Returns the text with local spellings rewritten; long texts are returned unchanged."""
     if len(text) > _LONGEST or _LOCAL.search(text) is None:
         return text
-    text = _GROUPED_DECIMAL.sub(lambda match: f"{match[1].replace('.', '')}.{match[2]}", text)
+    if _PAIR.search(text) is None:
+        text = _GROUPED_DECIMAL.sub(lambda match: f"{match[1].replace('.', '')}.{match[2]}", text)
     percent = _PERCENT_FIRST.fullmatch(text)
     text = f"{percent[1]}{percent[2]}\\%{percent[3]}" if percent else text
     text = _REAIS.sub(lambda match: f"{_decimal_comma(match[1])} reais", text)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace as changed
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.answers import Answer, Piece
+from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.nodes import PI, Node, rename, symbols, walk
 from verifiers.units.reading import DEGREE
 
-_COUNTERS = frozenset("jklmnpqzJKLMNZ")  # letters for any integer; pi a^2 is not pi b^2
+_INDICES = frozenset("ijklmnpqz")  # letters for any integer
+_FORMULA = lazy_pattern(r"(?s)\$[^$]{1,400}\$|\\\(.{1,400}?\\\)|\\\[.{1,400}?\\\]")
+_COMMAND = lazy_pattern(r"\\[A-Za-z]+")
 
 
 def nodes_of(answer: Answer) -> list[Node]:
@@ -35,8 +39,12 @@ def renamed(answer: Answer, names: dict[str, str]) -> Answer:
     )
 
 
-def aligned(gold: Answer, answer: Answer) -> Answer:
-    """Returns the answer with its bound names replaced by the gold's, where no free name is captured."""
+def aligned(gold: Answer, answer: Answer, prompt: str = "") -> Answer:
+    """Returns the answer with its bound names replaced by the gold's, where no free name is captured.
+
+    Args:
+        prompt: the question, whose letters stand for nothing else.
+    """
     if answer.kind != gold.kind and {"scalar", "text"} == {answer.kind, gold.kind}:
         return answer
     ours, theirs = free(gold), free(answer)
@@ -49,7 +57,7 @@ def aligned(gold: Answer, answer: Answer) -> Answer:
     only_gold, only_answer = ours - theirs - set(names.values()), theirs - ours - set(names)
     if len(only_gold) == len(only_answer) == 1:
         g, a = next(iter(only_gold)), next(iter(only_answer))
-        if _free_to_rename(gold, answer, g, a):
+        if _free_to_rename(gold, answer, g, a) and (a in answer.bound or a not in _letters(prompt)):
             names[a] = g
     return renamed(answer, names) if names else answer
 
@@ -67,20 +75,49 @@ def _free_to_rename(gold: Answer, answer: Answer, g: str, a: str) -> bool:
         return True
     if g.casefold() == a.casefold():
         return True
-    if g in _COUNTERS and a in _COUNTERS and _is_period(gold, g) and _is_period(answer, a):
+    if _is_period(gold, g) and _is_period(answer, a):
         return True
     return is_added_constant(gold, g) and is_added_constant(answer, a)
 
 
+def _letters(prompt: str) -> set[str]:
+    """Returns the letters in the formulas of a question."""
+    return set("".join(_COMMAND.sub("", formula[0]) for formula in _FORMULA.finditer(prompt)))
+
+
 def _is_period(answer: Answer, name: str) -> bool:
-    """Returns whether the name is the n of "n pi" or "360 n degrees", which any letter may replace."""
+    """Returns whether the name is the n of "n pi" or "360 n degrees", which the letter of any index may replace.
+
+    The letters of "pi r^2", "pi a b" and "pi/n" are given, and no other may stand for them.
+    """
+    nodes = nodes_of(answer)
+    if name[0].casefold() not in _INDICES or not all(_steps(node, name) for node in nodes):
+        return False
     in_degrees = answer.unit is not None and answer.unit.dimension == DEGREE.dimension
-    for node in nodes_of(answer):
-        for part in walk(node):
-            turns = in_degrees or any(inner == PI or inner.op == "deg" for inner in walk(part))
-            if turns and part.op in ("mul", "div") and name in symbols(part):
-                return not any(inner.op == "pow" and name in symbols(inner.args[0]) for inner in walk(part))
-    return False
+    return any(
+        part.op in ("mul", "div")
+        and name in symbols(part)
+        and (in_degrees or any(inner == PI or inner.op == "deg" for inner in walk(part)))
+        for node in nodes
+        for part in walk(node)
+    )
+
+
+def _steps(node: Node, name: str) -> bool:
+    """Returns whether equal steps of the name are equal steps of the value, besides the sign of a (-1)^n."""
+    if node.op == "sym" or name not in symbols(node):
+        return True
+    inside = [index for index, arg in enumerate(node.args) if name in symbols(arg)]
+    match node.op:
+        case "mul":
+            return len(inside) == 1 and _steps(node.args[inside[0]], name)
+        case "div":
+            return inside == [0] and _steps(node.args[0], name)
+        case "pow":
+            return rational(node.args[0]) == -1
+        case "fn" | "root" | "abs" | "fact" | "binom":
+            return False
+    return all(_steps(arg, name) for arg in node.args)
 
 
 def is_added_constant(answer: Answer, name: str) -> bool:

@@ -177,6 +177,9 @@ class Parser:
                 left = _product(factors)
                 fraction = token.value == "/" and _is_number(left) and self.peek().kind == "num"
                 right = self.power() if fraction else self.signed()  # 3/4x is (3/4)x, but a/bc is a/(bc)
+                if fraction and right.op in ("deg", "percent") and right.args[0].op == "num":  # 2/3% is (2/3)%
+                    factors = [right.with_args((Node("div", (left, right.args[0])),))]
+                    continue
                 factors = [Node("div", (left, right), ":" if token.value == ":" else None)]
             elif token.kind == "op" and token.value == "mod" and not self.in_congruence():
                 self.at += 1
