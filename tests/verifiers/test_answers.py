@@ -252,6 +252,12 @@ COUNTDOWN = Problem(answer="24", meta={"numbers": [3, 4, 6, 6]})
         ("6 × 6 − 3 × 4 = 24", 1.0, "equal"),
         (r"6 \times 6 - 3 \cdot 4", 1.0, "equal"),
         ("[6*6] - {4*3}", 1.0, "equal"),
+        (r"\(6 \times 6 - 3 \cdot 4 = 24\)", 1.0, "equal"),
+        (r"\[ 6*6 - 3*4 \]", 1.0, "equal"),
+        (r"\frac{6 \cdot 4}{\frac{6}{3+3}}", 0.0, "wrong_numbers"),
+        (r"6 \cdot 6 - \dfrac{3}{\frac{+4}{4 \cdot 4}}", 0.0, "wrong_numbers"),
+        (r"\frac{\frac{6}{4}}{\frac{3}{6}}", 0.0, "different"),
+        ("+6*6 - (+3)*4", 1.0, "equal"),
         ("6*6 - 3*4 = 25", 0.0, "unparseable"),
         ("66 - 34", 0.0, "wrong_numbers"),
         ("24", 0.0, "wrong_numbers"),
@@ -445,6 +451,28 @@ def test_another_letter_or_text_beside_the_chosen_one_is_hedged(text):
 def test_a_letter_with_its_own_text_or_a_reason_is_chosen(gold, text):
     problem = Problem(answer=gold, meta={"choices": COLORS})
     assert resolve("choice")(problem, Completion(f"<answer>{text}</answer>")).reason == "equal"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        *((text, "hedged") for text in (r"It is \boxed{A} or \boxed{B}.", "\\boxed{A}\n\\boxed{B}", "#### A\n#### B")),
+        *((text, "hedged") for text in ("The answer is A. The answer is B.", "<answer>B</answer> or maybe C")),
+        *((text, "hedged") for text in (r"\boxed{B}. No wait, it is A.", r"Either A or \boxed{B}", "#### B\nOr A")),
+        *(
+            (text, "equal")
+            for text in (r"First \boxed{A}. Wait, that is wrong. So \boxed{B}.", r"\boxed{B}, \boxed{B}")
+        ),
+        *((text, "equal") for text in (r"\boxed{7} of them. The answer: \boxed{B}", r"\boxed{B}, or green, as I said")),
+        *(
+            (text, "equal")
+            for text in (r"\boxed{B} and A is wrong", "A or B? <answer>B</answer>", r"\boxed{B} (green)")
+        ),
+    ],
+)
+def test_another_option_in_a_second_answer_is_hedged(text, reason):
+    problem = Problem(answer="B", meta={"choices": COLORS})
+    assert resolve("choice")(problem, Completion(text)).reason == reason
 
 
 @pytest.mark.parametrize("verifier", ["choice", "math"])
