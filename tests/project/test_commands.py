@@ -245,3 +245,53 @@ def test_replay_proves_the_same_rewards(tmp_path, capsys):
     assert "1.1 then, 1.0 now" in capsys.readouterr().out
     assert main(["replay", str(tmp_path)]) == 2
     assert "is not a run of r1lite grpo" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"completion": None}, "its completion is NoneType, not text"),
+        ({"question": 5}, "its question is int, not text"),
+        ({"reward": 10**400}, "its reward is 1000"),
+        ({"meta": "abc"}, "not a rollout: ValueError"),
+        (None, "no rollouts"),
+    ],
+)
+def test_a_rollout_that_no_run_wrote_ends_replay_with_2(tmp_path, capsys, changed, message):
+    path = run_dir(tmp_path / "run")
+    for file in (path / "rollouts").iterdir():
+        first = {**json.loads(file.read_text().splitlines()[0]), **(changed or {})}
+        write(file, [] if changed is None else [first])
+    assert main(["replay", str(path), "--workers", "0"]) == 2  # 1 would mean that rewards differ
+    assert message in capsys.readouterr().err
+
+
+CURATED = {
+    "tests": None, "meta": None, "question": "1 + 1?", "gold": "2", "language": None, "problem_id": "p", "sample": 0,
+    "num_tokens": 1, "completion": "2", "finish_reason": "stop",
+    "verdicts": [{"verifier": "math", "score": 1.0, "reason": "equal", "answer": "2"}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "name", "code", "message"),
+    [
+        ({}, "math", 0, ""),
+        ({}, "math + format", 2, "names no verifiers"),
+        ({}, "2*math", 2, "names no verifiers"),
+        (None, "math", 2, "no rows"),
+        ({"num_tokens": 10**12}, "math", 2, "at most 16,777,216"),
+        ({"tests": "[" * 100_000}, "math", 2, "not a row of a curated set"),
+        ({"question": None}, "math", 2, "not a row of a curated set"),
+        *(
+            ({"verdicts": verdicts}, "math", 2, "not a row of a curated set")
+            for verdicts in (None, "abc", [1], [{}], [{**CURATED["verdicts"][0], "score": "1"}], {"a": 1})
+        ),
+    ],
+)
+def test_a_curated_set_that_can_t_be_read_ends_replay_with_2(tmp_path, capsys, changed, name, code, message):
+    about = {"verifiers": {name: {"options": {}, "version": "1"}}, "data": {"file": "train.jsonl"}}
+    (tmp_path / "manifest.json").write_text(json.dumps(about))
+    write(tmp_path / "train.jsonl", [] if changed is None else [{**CURATED, **changed}])
+    assert main(["replay", str(tmp_path), "--workers", "0"]) == code
+    assert message in capsys.readouterr().err

@@ -86,6 +86,8 @@ def run(options: argparse.Namespace) -> int:
     progress.finish()
     if options.row is not None and not count:
         raise ValueError(f"--row {options.row}: {files[0]} has no such row")
+    if not count:
+        raise ValueError(f"{options.run_dir}: no rollouts")
     print(tally)
     differ = sum(moved.values())
     print(f"\n{count:,} rollouts of {len(files)} steps: {count - differ:,} have the same reward, {differ:,} differ")
@@ -141,19 +143,24 @@ def _pairs(
             if only is not None and number != only:
                 continue
             if not isinstance(row, dict) or "completion" not in row:
-                raise ValueError(f"{path}:{number}: not a rollout")
+                raise ValueError(
+                    f"{path}:{number}: not a rollout{f': {row}' if isinstance(row, rows.RowError) else ''}"
+                )
             try:
                 known = {key: row[key] for key in ("step", "problem_id", "sample", "reward")}
                 found = _pair(row)
                 if not is_reward(row["reward"]):
                     raise TypeError(f"its reward is {row['reward']!r:.60}")
-            except (KeyError, TypeError, GoldError) as error:
+            except (KeyError, TypeError, ValueError, GoldError) as error:
                 raise ValueError(f"{path}:{number}: not a rollout: {type(error).__name__}: {error}") from error
             before.append(known)
             yield found
 
 
 def _pair(row: Mapping[str, Any]) -> tuple[Problem, Completion]:
+    for name in ("question", "completion"):
+        if not isinstance(row[name], str):
+            raise TypeError(f"its {name} is {type(row[name]).__name__}, not text")
     problem = Problem(
         row["question"],
         gold_text(row["gold"]),
