@@ -221,6 +221,35 @@ def test_command_writes_json_and_html(tmp_path, capsys):
     assert "has no gold" in capsys.readouterr().err
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--options", "[1]"], "--options must be an object"),
+        (["--options", "[" * 100_000], "--options is not JSON"),
+        (["--json", "/none/a.json"], "there is no folder /none"),
+        *([[option, "nan"], "it must be a number"] for option in ("--timeout", "--limit")),  # no deadline would pass
+        *([[option, "0"], "it must be a whole number"] for option in ("--workers", "--largest")),
+    ],
+)
+def test_options_that_no_audit_can_use(capsys, more, message):
+    assert _exit_code(["audit", "format", *more]) == 2
+    assert message in capsys.readouterr().err
+
+
+def _exit_code(arguments):
+    try:
+        return main(arguments)
+    except SystemExit as error:
+        return error.code
+
+
+@pytest.mark.quick
+def test_a_deadline_that_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="timeout_s > 0"):
+        audit("format", timeout_s=float("nan"))
+
+
 @pytest.mark.parametrize(
     ("target", "form"),
     [("verl:audited_for_tests:verl_style", "hashes"), ("trl:audited_for_tests:trl_style", "answer_tag")],

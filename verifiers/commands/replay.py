@@ -15,7 +15,16 @@ from verifiers.commands import curated
 from verifiers.commands.compare import agree
 from verifiers.commands.results import is_reward
 from verifiers.commands.score import scores
-from verifiers.commands.shared import Progress, Tally, add_options, add_trust, make_reward, read_options, table
+from verifiers.commands.shared import (
+    Progress,
+    Tally,
+    add_options,
+    add_trust,
+    count_or_zero,
+    make_reward,
+    read_options,
+    table,
+)
 from verifiers.core import Completion, GoldError, Problem, Verdict
 from verifiers.golds import gold_text
 from verifiers.reward import Score
@@ -33,7 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_trust(parser)
     parser.add_argument("--step", type=int, metavar="N", help="only this step of a run")
     parser.add_argument("--row", type=int, metavar="N", help="only this row of the step's file, counted from 1")
-    parser.add_argument("--show", type=int, default=10, metavar="N", help="number of differences shown (10)")
+    parser.add_argument("--show", type=count_or_zero, default=10, metavar="N", help="number of differences shown (10)")
 
 
 def run(options: argparse.Namespace) -> int:
