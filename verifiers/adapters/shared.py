@@ -50,6 +50,15 @@ def said(message: Any, role: str = "assistant") -> str:
     raise TypeError(f"neither text nor a list of messages: {message!r:.200}")
 
 
+def asked(question: Any) -> str:
+    """Returns a column's question as text: itself, or the last message of the user, also in NumPy's arrays."""
+    question = plain(question)
+    try:
+        return said(question, "user")
+    except TypeError:
+        return "" if question is None else str(question)
+
+
 def _content(content: Any) -> str:
     if isinstance(content, str):
         return content
@@ -132,8 +141,11 @@ def read_gold(reward: Reward, problem: Problem, gold: Any) -> Problem:
 
 
 def best_of(reward: Reward, problem: Problem, golds: Sequence[Any], text: str) -> Score:
-    """Returns the best score over the golds; unscored if one can't be checked and no other gives full marks."""
-    scores = [scored(reward, problem, gold, text) for gold in golds]
+    """Returns the best score over the golds; unscored if one can't be checked and no other gives full marks.
+
+    Without golds, it is the score of a problem that has none.
+    """
+    scores = [scored(reward, problem, gold, text) for gold in golds or [None]]
     best = max(scores, key=lambda one: float("-inf") if one.reward is None else one.reward)
     failed = next((score for score in scores if score.reward is None), None)
     return best if failed is None or (best.reward or 0.0) >= reward.range[1] else failed
