@@ -1,5 +1,6 @@
 """`python -m verifiers score`, `compare` and `replay`."""
 
+import fcntl
 import gzip
 import json
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from verifiers.__main__ import main
-from verifiers.commands.results import read
+from verifiers.commands.results import log_of, read
 from verifiers.commands.shared import Tally
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,6 +68,17 @@ def test_score_goes_on_where_it_was_stopped(tmp_path, capsys):
     assert "30 completions" in capsys.readouterr().out
     assert main([*command[:3], "format", *command[4:]]) == 2  # another reward
     assert "results of different reward and versions" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.parquet"])
+def test_two_commands_do_not_write_the_same_results(tmp_path, capsys, name):
+    path, out = write(tmp_path / "in.jsonl", sums(4)), tmp_path / name
+    with log_of(out).open("a") as first:
+        fcntl.flock(first, fcntl.LOCK_EX)
+        assert main(["score", str(path), "--reward", "math", "--workers", "0", "--out", str(out)]) == 2
+    assert "another command is writing it" in capsys.readouterr().err
+    assert main(["score", str(path), "--reward", "math", "--workers", "0", "--out", str(out)]) == 0
+    assert len(list(read(out))) == 4
 
 
 def test_parquet_out_is_the_same_and_goes_on_where_it_was_stopped(tmp_path, capsys):
