@@ -116,7 +116,7 @@ class MathVerifier:
         GoldError: (when called) the problem has no gold, or one that can't be understood.
     """
 
-    version = "21"
+    version = "22"
 
     def __init__(
         self,
