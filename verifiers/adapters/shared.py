@@ -14,6 +14,7 @@ from verifiers.end_tokens import without_end
 from verifiers.golds import gold_text
 from verifiers.prefill import prefill_of
 from verifiers.reward import Reward, Score, score_one
+from verifiers.rows import content_of
 from verifiers.sandbox.convert import from_apps
 
 _log = logging.getLogger("verifiers")
@@ -45,7 +46,7 @@ def said(message: Any, role: str = "assistant") -> str:
     if isinstance(message, str):
         return message
     if isinstance(message, Sequence) and all(isinstance(part, Mapping) for part in message):
-        texts = [_content(part.get("content")) for part in message if part.get("role") == role]
+        texts = [content_of(part.get("content")) for part in message if part.get("role") == role]
         return "\n".join(texts) if role == "assistant" else (texts or [""])[-1]
     raise TypeError(f"neither text nor a list of messages: {message!r:.200}")
 
@@ -57,12 +58,6 @@ def asked(question: Any) -> str:
         return said(question, "user")
     except TypeError:
         return "" if question is None else str(question)
-
-
-def _content(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    return "".join(str(part.get("text", "")) for part in content or () if isinstance(part, Mapping))
 
 
 def plain(value: Any) -> Any:
