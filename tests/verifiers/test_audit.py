@@ -116,10 +116,11 @@ def test_code_that_ends_the_program_is_no_success(tmp_path, capsys):
     for argv, message in (
         (["audit", "ending_for_tests:score"], "it must not end the program when it is imported"),
         (["audit", "trouble_for_tests:EndsWhenMade"], "__init__() raised SystemExit: 0"),
-        (["score", str(rows), "--reward", "trouble_for_tests:ends", "--workers", "0"], "ended the program by sys.exit"),
     ):
         assert main(argv) == 2
         assert message in capsys.readouterr().err
+    assert main(["score", str(rows), "--reward", "trouble_for_tests:ends", "--workers", "0"]) == 1  # a row is unscored
+    assert "raised SystemExit" in capsys.readouterr().out
 
 
 def test_what_there_was_no_time_for_is_a_finding():
