@@ -29,7 +29,8 @@ _SUMMED = any_case(
 )
 _OPERATION = lazy_pattern(r"\d|[-+−*/×÷^]|\\(?:cdot|times|div|pm|sqrt|[dt]?frac)")
 _INSIDE_BEFORE = lazy_pattern(
-    r"(?:\w|^|[\s$=(])[-−+/^_]$|\d\s?[-−+*/×·]\s?\$?$|[<>≤≥]\s?\$?$|\\(?:cdot|times|div|pm|sqrt|log|ln|sin|cos|tan)\s*$|\\(?:sqrt|[dt]?frac|binom"
+    r"(?:\w|^|[\s$=(])[-−+/^_]$|[±∓]\s?\$?$|(?:^|[\s=(])[-−]\$$|=\s?[-−]\s?\$?$|\d\s?[-−+*/×·]\s?\$?$"
+    r"|(?<![-=−–—])[<>≤≥]\s?\$?$|\\(?:cdot|times|div|pm|sqrt|log|ln|sin|cos|tan)\s*$|\\(?:sqrt|[dt]?frac|binom"
     r"|overline)\s*\{\s*$"
 )
 _INSIDE_AFTER = lazy_pattern(r"\s*(?:[+/!_×]|\^(?!\s*\{?\s*\\circ)|\\(?:cdot|times|div|pm)(?![a-z])|-\s*\d)")
@@ -55,7 +56,8 @@ _TOO = any_case(r"[\s$*)\\\]]*(?:is |was )?(?:too|as well|also|likewise)\b")
 # "either 5 or \\boxed{7}": a value or an option that is offered right before the box.
 _OFFERED_BEFORE = lazy_pattern(
     rf"(?P<value>{VALUE}|(?<![\w'’])[A-J](?![\w'’]))[\s,*)}}\]]*(?:(?<![^\W\d_])"
-    r"(?i:or|oder|ou|o|oppure|eller|lub|albo|veya|hoặc|atau|или|либо|أو)(?![^\W\d_])|或者?)[\s$*(]*(?:\\[(\[])?\s*\Z"
+    r"(?i:or|oder|ou|o|oppure|eller|lub|albo|veya|hoặc|atau|или|либо|أو|vs\.?|versus|alternatively)(?![^\W\d_])|或者?|∨)"
+    r"\s*(?i:(?:it['’]s|it is|maybe|perhaps|possibly)\s)?[\s$*(]*(?:\\[(\[])?\s*\Z"
 )
 _OFFER_LOOK = 80  # characters
 _TERM = lazy_pattern(
