@@ -161,8 +161,10 @@ def test_json_that_must_also_be_equal():
     assert verify(problem, Completion('{"a": [1.0, true]}')).score == 1.0
     assert verify(problem, Completion('{"a": [1, 1]}')).score == 0.0
     assert {verify(problem, Completion("[" * n + "]" * n)).score for n in (200, 500, 900, 2000)} == {0.0}
-    with pytest.raises(GoldError, match="not valid JSON"):
-        verify(Problem(answer="[" * 900 + "]" * 900), Completion("1"))
+    assert verify(Problem(answer="1e308"), Completion("-1e500")).reason == "not_json"
+    for gold in ("[" * 900 + "]" * 900, "1e400"):  # 1e400 would equal 1e500
+        with pytest.raises(GoldError, match="not valid JSON"):
+            verify(Problem(answer=gold), Completion("1"))
 
 
 @pytest.mark.parametrize(
