@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 from verifiers.core import Completion, GoldError, Problem, Verdict
-from verifiers.extract import find
+from verifiers.extract import final_answers
 from verifiers.segments import answering_span, stripped
 
 REASONS = {
@@ -96,7 +96,7 @@ class Choice:
 
     def _offer(self, text: str) -> tuple[str, tuple[int, int] | None, list[str]]:
         """Returns the answer ("" if there is none), its span, and other final answers that must agree with it."""
-        found = find(text)
+        found = final_answers(text)
         span = found.span
         if span is not None and text[slice(*span)].strip():
             span = stripped(text, *span)

@@ -1,6 +1,7 @@
 """Verifiers for your own tasks: choice, exact, regex, json_schema, countdown, knights and knaves."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -480,6 +481,17 @@ def test_a_letter_with_its_own_text_or_a_reason_is_chosen(gold, text):
 def test_another_option_in_a_second_answer_is_hedged(text, reason):
     problem = Problem(answer="B", meta={"choices": COLORS})
     assert resolve("choice")(problem, Completion(text)).reason == reason
+
+
+@pytest.mark.parametrize(
+    "text", ["\n" * 300_000 + "not ", "B" + " \n" * 300_000 + "x", "x" + "\n" * 300_000 + "<answer>B</answer>"]
+)
+def test_long_runs_of_white_space_take_linear_time(text):
+    before = time.process_time()
+    verdict = resolve("choice")(Problem(answer="B", meta={"choices": COLORS}), Completion(text))
+    resolve("countdown")(COUNTDOWN, Completion(text))
+    assert time.process_time() - before < 5  # seconds; it took an hour
+    assert verdict.span is None or text[slice(*verdict.span)].strip()[:1] in "nBx"
 
 
 @pytest.mark.parametrize("verifier", ["choice", "math"])
