@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 from verifiers.core import Completion, GoldError, Problem, Verdict
-from verifiers.extract import final_answer
+from verifiers.extract import final_answers
 from verifiers.segments import answering_span, stripped
 
 REASONS = {
@@ -41,6 +41,14 @@ _ALSO = re.compile(
     rf"(?:^\s*[/|&+]|[,;、，]|\b(?:{_WORDS}|maybe|perhaps|possibly|also)\s|[或和])\s*[(\[]?([a-zI])[)\]]?"
     rf"(?=\s*(?:$|[,;.、，/|&)]|(?:{_WORDS})\s))|(?:^|[\s,;])\(?([a-zI])\)(?!\w)"
 )
+# Another option right behind the answer, "or maybe C", "Wait, it is C", and right before it: "either C or".
+_OFFERS = r"(?i:\b(?:or|oder|ou|o|lub|или|veya)\b)|或"
+_BEHIND = re.compile(
+    rf"(?:</answer>|[\s,;.*$)}}\]])*+(?:{_OFFERS}|(?i:maybe|perhaps|possibly|(?:no\W{{1,3}})?wait|actually)\b)"
+    r"[^.\n]{0,40}?(?<![\w'’])([A-HJ-Z])(?![\w'’])"
+)
+_BEFORE = re.compile(rf"(?<![\w'’])([A-HJ-Z])[)*$}}\]]*\s*(?:{_OFFERS})[\s*$([{{]*(?:\\\w+\s*\{{\s*|<answer>\s*)?\Z")
+_BESIDE = 80  # characters
 _MAX_OFFER = 2000  # characters of an answer
 
 
@@ -51,20 +59,24 @@ class Choice:
     or a map of letters to texts), or from the prompt's "A) ... B) ..." lines. The answer may be a letter in any of the
     usual notations, a letter with its option's text, or the text alone. It is looked for in the answer block, in a box,
     after `####`, and after "the answer is". Reasons: see REASONS. A letter beside another option's letter or
-    text is `hedged`. It never abstains. Known limits: single choice only; letters are Latin.
+    text is `hedged`, and so is another option in a second box, a second `####`, or right after the answer. It never
+    abstains. Known limits: single choice only; letters are Latin.
 
     Raises (when called): GoldError if the gold is none of the options.
     """
 
-    version = "3"
+    version = "4"
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         options = read_options(problem)
         gold = self._gold(problem, options)
-        offer, span = self._offer(completion.text)
+        offer, span, beside = self._offer(completion.text)
         if not offer:
             return Verdict(0.0, "no_answer")
         found, reason = chosen(offer, options)
+        more = [chosen(other, options) for other in beside]
+        if found and any(letter not in (None, found) or why == "hedged" for letter, why in more):
+            found, reason = None, "hedged"
         if found is None:
             return Verdict(0.0, reason, answer=offer[:200], span=span)
         reason = "equal" if found == gold else "different"
@@ -82,23 +94,27 @@ class Choice:
             f"problem {problem.name!r}: the gold {text!r} is none of the options {', '.join(options) or '(none given)'}"
         )
 
-    def _offer(self, text: str) -> tuple[str, tuple[int, int] | None]:
-        """Returns the answer ("" if there is none) and its span."""
-        span = final_answer(text)
+    def _offer(self, text: str) -> tuple[str, tuple[int, int] | None, list[str]]:
+        """Returns the answer ("" if there is none), its span, and other final answers that must agree with it."""
+        found = final_answers(text)
+        span = found.span
         if span is not None and text[slice(*span)].strip():
             span = stripped(text, *span)
-            return text[slice(*span)][:_MAX_OFFER], span
+            beside = [text[slice(*other)][:_MAX_OFFER] for other in (*found.others, *found.joint)]
+            behind, before = _BEHIND.match(text, span[1]), _BEFORE.search(text[max(0, span[0] - _BESIDE) : span[0]])
+            beside += [match[1] for match in (behind, before) if match]
+            return text[slice(*span)][:_MAX_OFFER], span, beside
         span = answering_span(text)
         rest = text[slice(*span)] if span else ""
         if span is None or not rest:
-            return "", None
+            return "", None, []
         if len(rest) <= 200 and "\n" not in rest:
-            return rest, span
+            return rest, span, []
         announced = list(_ANNOUNCED.finditer(text, max(span[0], span[1] - _MAX_OFFER), span[1]))
         if not announced:
-            return "", None
+            return "", None, []
         letters = sorted({match[1] for match in announced})
-        return " or ".join(letters), (announced[0].start(1), announced[-1].end(1))
+        return " or ".join(letters), (announced[0].start(1), announced[-1].end(1)), []
 
 
 def chosen(offer: str, options: Mapping[str, str]) -> tuple[str | None, str]:

@@ -24,7 +24,10 @@ _MAX_CHARS, _MAX_DIGITS, _MAX_DEPTH = 2000, 15, 60
 _TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?)|(.))", re.DOTALL)
 _PLAIN_NUMBER = re.compile(r"[+-]?\d{1,100}(?:\.\d{1,100})?(?:/\d{1,100})?", re.ASCII)
 _SIGNS = {"×": "*", "·": "*", "∙": "*", "⋅": "*", "÷": "/", "−": "-", "–": "-", "[": "(", "]": ")", "{": "(", "}": ")"}
-_LATEX = [(r"\times", "*"), (r"\cdot", "*"), (r"\div", "/"), (r"\left", ""), (r"\right", ""), ("$", ""), ("\\,", " ")]
+_LATEX = [
+    *((r"\times", "*"), (r"\cdot", "*"), (r"\div", "/"), (r"\left", ""), (r"\right", ""), ("$", ""), ("\\,", " ")),
+    *((sign, " ") for sign in (r"\(", r"\)", r"\[", r"\]")),
+]
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 
 
@@ -43,7 +46,7 @@ class Countdown:
     Raises (when called): GoldError if numbers or target are missing or are not numbers.
     """
 
-    version = "1"
+    version = "2"
 
     def __init__(self, *, use_all: bool = True, partial: float = 0.0) -> None:
         if not 0 <= partial < 1:
@@ -84,7 +87,8 @@ def evaluate(text: str) -> tuple[Fraction, collections.Counter[Fraction]]:
     """
     for old, new in _LATEX:
         text = text.replace(old, new)
-    text = _FRACTION.sub(r"((\1)/(\2))", text)
+    while (without := _FRACTION.sub(r"((\1)/(\2))", text)) != text:  # from the innermost fraction outwards
+        text = without
     left, *rights = "".join(_SIGNS.get(char, char) for char in text).strip().rstrip(".").split("=")
     value, used = _Parser(left).read()
     for right in rights:
@@ -130,8 +134,8 @@ class _Parser:
         if self.depth > _MAX_DEPTH:
             raise ValueError("too many parentheses or signs")
         try:
-            if self._next("-"):
-                return -self._atom()
+            if sign := self._next("-", "+"):
+                return -self._atom() if sign == "-" else self._atom()
             if self._next("("):
                 value = self._sum()
                 if not self._next(")"):

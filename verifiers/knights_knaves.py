@@ -31,8 +31,17 @@ _GROUP = re.compile(
 )
 _LISTED = re.compile(r"\b(knight|knave)s?\s*(?::|=|are\b)\s*([^.;\n:]{1,400})", re.IGNORECASE)
 _UNSURE = re.compile(r"\b(?:if|or|either|maybe|perhaps|might|could|possibly|unless|suppose)\b", re.IGNORECASE)
+# What somebody says, or what is (im)possible, identifies nobody: "Oliver says that Zoey is a knight".
+_REPORTED = re.compile(
+    r"\b(?:says|said|claim(?:s|ed)|state[sd]|thinks|thought|believe[sd]|call(?:s|ed)|(?:im|un)?(?:possible|likely)"
+    r"|doubt(?:s|ed|ful)?)(?:\s+that)?[\s,:\"“'‘]*\Z",
+    re.IGNORECASE,
+)
+_LOOK = 60  # characters
 # A "not" that denies the kind of more than one person, or a question: nobody is identified.
-_DENIED = re.compile(r"\bnot\b(?!\s+(?:an?\s+|the\s+)?(?:knight|knave))|\bfalse\b|\bneither\b|\?", re.IGNORECASE)
+_DENIED = re.compile(
+    r"\bnot\b(?!\s+(?:an?\s+|the\s+)?(?:knight|knave))|\b(?:false|wrong|incorrect|untrue|neither)\b|\?", re.IGNORECASE
+)
 
 
 class KnightsKnaves:
@@ -49,7 +58,7 @@ class KnightsKnaves:
     Raises (when called): GoldError if the gold names nobody.
     """
 
-    version = "2"
+    version = "3"
 
     def __init__(self, *, partial: bool = False) -> None:
         self.partial = partial
@@ -80,28 +89,32 @@ class KnightsKnaves:
 def statements(text: str, people: set[str]) -> tuple[dict[str, set[bool]], str]:
     """Returns what the text says of each person, and the text with "\0" in place of these statements.
 
-    The first maps a lower-case name to {True} for a knight, {False} for a knave, or both.
+    The first maps a lower-case name to {True} for a knight, {False} for a knave, or both. It leaves out people of whom
+    the text only reports what somebody says.
     """
     text = _DRESS.sub(" ", text)
     said: dict[str, set[bool]] = {}
+    identified = set()
 
-    def add(name: str, knight: bool) -> None:
+    def add(name: str, knight: bool, at: int) -> None:
         if name.lower() in people:
             said.setdefault(name.lower(), set()).add(knight)
+            if not _REPORTED.search(text[max(0, at - _LOOK) : at]):
+                identified.add(name.lower())
 
     for match in _STATEMENT.finditer(text):
-        add(match[1], (match[4].lower() == "knight") != bool(match[3]))
+        add(match[1], (match[4].lower() == "knight") != bool(match[3]), match.start())
     for match in _GROUP.finditer(text):
         for name in re.findall(r"[^\W\d_][\w'’-]*", match[1]):
-            add(name, (match[3].lower() == "knight") != bool(match[2]))
+            add(name, (match[3].lower() == "knight") != bool(match[2]), match.start())
     rest = _GROUP.sub("\0", _STATEMENT.sub("\0", text))
     for match in _LISTED.finditer(text):
         names = re.findall(r"[^\W\d_][\w'’-]*", match[2])
         if all(name.lower() in people or name.lower() == "and" for name in names):
             for name in names:
-                add(name, match[1].lower() == "knight")
+                add(name, match[1].lower() == "knight", match.start())
             rest = rest.replace(match[0], "\0")
-    return said, rest
+    return {name: kinds for name, kinds in said.items() if name in identified}, rest
 
 
 def _gold(problem: Problem) -> dict[str, bool]:

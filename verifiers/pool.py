@@ -140,7 +140,7 @@ class Pool:
         dies_with_thread: bool = False,
     ) -> None:
         count = cores() if workers is None else workers
-        if count < 1 or timeout_s <= 0:
+        if count < 1 or not timeout_s > 0:  # also refuses NaN
             raise ValueError(f"workers must be >= 1 and timeout_s > 0, got {count} and {timeout_s}")
         self.reward, self.timeout_s, self.memory_mib = reward, timeout_s, memory_mib
         self.start_timeout_s = start_timeout_s

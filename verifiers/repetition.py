@@ -17,7 +17,7 @@ _PIECE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]{1,40}|[^\w\s]|_")
 _LOOP_PIECES = 6  # a loop covers at least this many pieces ...
 _TAIL = 4000  # ... of the last ones
 _RULE = re.compile(r"([-=_*#.~+|])\1{3,}")  # a line drawn across the page counts as one sign
-_RUN = re.compile(r"(\S)\1{63}")  # one character 64 times over
+_RUN = re.compile(r"([^\s=_*#.~+-])\1{63}")  # one character 64 times over; lines drawn across the page are no loop
 
 
 class Repetition:
@@ -34,7 +34,7 @@ class Repetition:
         loops: number of repeats at the end of the text that make a loop.
     """
 
-    version = "1"
+    version = "2"
     kind = "style"
 
     def __init__(self, *, n: int = 12, free: float = 0.1, full: float = 0.6, loops: int = 4) -> None:
@@ -49,7 +49,7 @@ class Repetition:
         if len(text) > MAX_CHARS:
             return Verdict(0.0, "too_long", f"{len(text)} characters")
         run = _RUN.search(text)
-        if run is not None and run[1] not in "-=_*#.~+":  # lines drawn across the page are no loop
+        if run is not None:
             return Verdict(0.0, "loop", f"{run[1]!r} again and again")
         pieces = _PIECE.findall(_RULE.sub(r"\1", text))
         period = loop_period(pieces[-_TAIL:], self.loops)

@@ -191,7 +191,7 @@ def _verdicts(name: str, verify: Verifier, pairs: list[tuple[Problem, Completion
     process = os.getpid()
     try:
         found = list(many(shown))
-    except Exception:  # the item at fault is not known, so each is checked alone
+    except (Exception, SystemExit):  # the item at fault is not known, so each is checked alone
         found = None
     finally:
         _end_if_forked(process)
@@ -231,7 +231,7 @@ def _verdict(
         found: Any = (call or verify)(problem, completion if reads else as_read(completion))
     except VerifierError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # one item's exit must not end the batch
         item = f"problem {problem.name!r}" if isinstance(problem, Problem) else repr(problem)[:80]
         place = raised_in(error, _place_of(verify)[0])
         raise VerifierCrash(

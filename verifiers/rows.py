@@ -276,5 +276,12 @@ def _text(value: Any) -> str | None:
     if isinstance(value, str):
         return value
     if isinstance(value, list) and value and all(isinstance(part, Mapping) for part in value):
-        return "\n".join(str(part.get("content") or "") for part in value)
+        return "\n".join(content_of(part.get("content")) for part in value)
     return None
+
+
+def content_of(content: Any) -> str:
+    """Returns the text of a message's content: text, or a list of parts of which some are text."""
+    if isinstance(content, list | tuple):
+        return "".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping))
+    return "" if content is None else str(content)

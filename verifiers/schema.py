@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
@@ -70,7 +71,8 @@ class JsonSchema:
     """1 if the answer is JSON that a schema allows, 0 otherwise.
 
     A ```json fence around the answer is removed. Reasons: `valid`, `invalid` (the detail names place and rule),
-    `not_json` (also repeated keys, NaN, and text around it), `no_answer`, `too_long`, `too_deep`. It never abstains.
+    `not_json` (also repeated keys, NaN, numbers beyond 1e308, and text around it), `no_answer`, `too_long`, `too_deep`.
+    It never abstains.
 
     A schema whose rules are applied too often, as references can repeat one another, gives `too_hard`. So does one
     whose patterns need more than 1 s for the answer: a search that is not finished is never taken for a match or none.
@@ -85,7 +87,7 @@ class JsonSchema:
     Raises (when called): GoldError if the problem's schema or answer is missing or can't be used.
     """
 
-    version = "4"
+    version = "5"
 
     def __init__(self, *, schema: Mapping[str, Any] | None = None, equal: bool = False, where: str = "answer") -> None:
         self._validator = None
@@ -146,7 +148,13 @@ def _json(text: str) -> Any:
     def constant(name: str) -> Any:
         raise ValueError(f"{name} is not JSON")
 
-    return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+    def number(digits: str) -> float:
+        value = float(digits)
+        if math.isinf(value):  # 1e400 and 1e500 would be equal
+            raise ValueError(f"{digits[:40]} is too large for a number")
+        return value
+
+    return json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_float=number)
 
 
 def validator_of(schema: Any) -> Validator:

@@ -1,5 +1,6 @@
 """`python -m verifiers score`, `compare` and `replay`."""
 
+import fcntl
 import gzip
 import json
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from verifiers.__main__ import main
-from verifiers.commands.results import read
+from verifiers.commands.results import log_of, read
 from verifiers.commands.shared import Tally
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,6 +68,17 @@ def test_score_goes_on_where_it_was_stopped(tmp_path, capsys):
     assert "30 completions" in capsys.readouterr().out
     assert main([*command[:3], "format", *command[4:]]) == 2  # another reward
     assert "results of different reward and versions" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.parquet"])
+def test_two_commands_do_not_write_the_same_results(tmp_path, capsys, name):
+    path, out = write(tmp_path / "in.jsonl", sums(4)), tmp_path / name
+    with log_of(out).open("a") as first:
+        fcntl.flock(first, fcntl.LOCK_EX)
+        assert main(["score", str(path), "--reward", "math", "--workers", "0", "--out", str(out)]) == 2
+    assert "another command is writing it" in capsys.readouterr().err
+    assert main(["score", str(path), "--reward", "math", "--workers", "0", "--out", str(out)]) == 0
+    assert len(list(read(out))) == 4
 
 
 def test_parquet_out_is_the_same_and_goes_on_where_it_was_stopped(tmp_path, capsys):
@@ -245,3 +257,53 @@ def test_replay_proves_the_same_rewards(tmp_path, capsys):
     assert "1.1 then, 1.0 now" in capsys.readouterr().out
     assert main(["replay", str(tmp_path)]) == 2
     assert "is not a run of r1lite grpo" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"completion": None}, "its completion is NoneType, not text"),
+        ({"question": 5}, "its question is int, not text"),
+        ({"reward": 10**400}, "its reward is 1000"),
+        ({"meta": "abc"}, "not a rollout: ValueError"),
+        (None, "no rollouts"),
+    ],
+)
+def test_a_rollout_that_no_run_wrote_ends_replay_with_2(tmp_path, capsys, changed, message):
+    path = run_dir(tmp_path / "run")
+    for file in (path / "rollouts").iterdir():
+        first = {**json.loads(file.read_text().splitlines()[0]), **(changed or {})}
+        write(file, [] if changed is None else [first])
+    assert main(["replay", str(path), "--workers", "0"]) == 2  # 1 would mean that rewards differ
+    assert message in capsys.readouterr().err
+
+
+CURATED = {
+    "tests": None, "meta": None, "question": "1 + 1?", "gold": "2", "language": None, "problem_id": "p", "sample": 0,
+    "num_tokens": 1, "completion": "2", "finish_reason": "stop",
+    "verdicts": [{"verifier": "math", "score": 1.0, "reason": "equal", "answer": "2"}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "name", "code", "message"),
+    [
+        ({}, "math", 0, ""),
+        ({}, "math + format", 2, "names no verifiers"),
+        ({}, "2*math", 2, "names no verifiers"),
+        (None, "math", 2, "no rows"),
+        ({"num_tokens": 10**12}, "math", 2, "at most 16,777,216"),
+        ({"tests": "[" * 100_000}, "math", 2, "not a row of a curated set"),
+        ({"question": None}, "math", 2, "not a row of a curated set"),
+        *(
+            ({"verdicts": verdicts}, "math", 2, "not a row of a curated set")
+            for verdicts in (None, "abc", [1], [{}], [{**CURATED["verdicts"][0], "score": "1"}], {"a": 1})
+        ),
+    ],
+)
+def test_a_curated_set_that_can_t_be_read_ends_replay_with_2(tmp_path, capsys, changed, name, code, message):
+    about = {"verifiers": {name: {"options": {}, "version": "1"}}, "data": {"file": "train.jsonl"}}
+    (tmp_path / "manifest.json").write_text(json.dumps(about))
+    write(tmp_path / "train.jsonl", [] if changed is None else [{**CURATED, **changed}])
+    assert main(["replay", str(tmp_path), "--workers", "0"]) == code
+    assert message in capsys.readouterr().err

@@ -79,6 +79,7 @@ PROSE = (
         (PROSE + " Let me check that again." * 5 + " Let me", 0.0, 0.0, "loop"),
         (PROSE + "我们来检查。" * 6, 0.0, 0.0, "loop"),
         ("a" * 500, 0.0, 0.0, "loop"),
+        ("-" * 100 + "\n" + "ha" + "a" * 100 + " " + PROSE, 0.0, 0.0, "loop"),
         ("\n".join([PROSE, "so", PROSE, "hence", PROSE, "thus"]), 0.0, 0.3, "repeated"),
     ],
 )

@@ -182,7 +182,7 @@ def test_inspect_ai(monkeypatch):
     assert found.metadata == {"math": 1.0, "format": 1.0, "unscored": 0.0}
     assert asked(BAD, "4").value == pytest.approx(0.1)
     assert asked(GOOD, "3", "4").value == pytest.approx(1.1)
-    for golds in ([""], ["3", ""]):
+    for golds in ([""], ["3", ""], []):
         found = asked(GOOD, *golds)
         assert math.isnan(found.value)
         assert "GoldError" in found.explanation

@@ -15,8 +15,10 @@ import importlib
 import importlib.util
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
 import types
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -372,6 +374,21 @@ def test_prime_client(url):
             ask(*given[:2], **({"reward": "exact"} if len(given) == 3 else {}))
     with pytest.raises(copied.UnscoredError):
         asyncio.run(copied.verified(GOOD, "4", url="http://127.0.0.1:9", timeout_s=2))
+
+
+def test_a_reply_that_is_cut_off_is_no_reward():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+
+        threading.Thread(target=answer, daemon=True).start()
+        copied = client()
+        with pytest.raises(copied.UnscoredError, match="IncompleteRead"):
+            asyncio.run(copied.verified(GOOD, "4", url=f"http://127.0.0.1:{server.getsockname()[1]}", timeout_s=10))
 
 
 def test_the_prime_client_needs_nothing_but_the_standard_library():

@@ -29,6 +29,9 @@ def test_the_result_has_what_verl_reads():
     found = compute_score(data_source="x", solution_str=BAD, ground_truth="4", reward="math + 0.1*format")
     assert (found["score"], found["acc"]) == (pytest.approx(0.1), 0.0)
     assert compute_score("x", GOOD, "4", None, reward="format")["acc"] == 1.0
+    messages = [{"role": "user", "content": "2+2?"}, {"role": "user", "content": "Which?\nA) 3\nB) 4"}]
+    for prompt in (messages, np.array(messages, dtype=object)):
+        assert compute_score("x", "<answer>4</answer>", "B", {"prompt": prompt}, reward="choice")["acc"] == 1.0
     options = {"format": {"policy": "lenient"}}
     assert compute_score("x", f"so {GOOD}", "4", reward="format", options=options)["score"] == 1.0
 

@@ -72,6 +72,10 @@ def test_lm_eval():
     process_results = lm_eval_results("math + 0.1*format", answer="target")
     doc = {"question": "2+2?", "target": 4}
     assert process_results(doc, [GOOD]) == {"reward": pytest.approx(1.1), "math": 1.0, "format": 1.0}
+    # A column that is no code of a language, and a question as a conversation, do not spoil the row.
+    doc = {"question": [{"role": "user", "content": "What is 2+2, my friend?"}], "target": "4", "language": 3}
+    for reward in ("math", "language"):
+        assert lm_eval_results(reward, answer="target")(doc, [f"<think>It is the sum of the two.</think>{GOOD}"])
     with pytest.raises(ValueError, match="no column 'target'"):
         process_results({"question": "2+2?"}, [GOOD])
 

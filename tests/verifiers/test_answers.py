@@ -1,6 +1,7 @@
 """Verifiers for your own tasks: choice, exact, regex, json_schema, countdown, knights and knaves."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -161,8 +162,10 @@ def test_json_that_must_also_be_equal():
     assert verify(problem, Completion('{"a": [1.0, true]}')).score == 1.0
     assert verify(problem, Completion('{"a": [1, 1]}')).score == 0.0
     assert {verify(problem, Completion("[" * n + "]" * n)).score for n in (200, 500, 900, 2000)} == {0.0}
-    with pytest.raises(GoldError, match="not valid JSON"):
-        verify(Problem(answer="[" * 900 + "]" * 900), Completion("1"))
+    assert verify(Problem(answer="1e308"), Completion("-1e500")).reason == "not_json"
+    for gold in ("[" * 900 + "]" * 900, "1e400"):  # 1e400 would equal 1e500
+        with pytest.raises(GoldError, match="not valid JSON"):
+            verify(Problem(answer=gold), Completion("1"))
 
 
 @pytest.mark.parametrize(
@@ -252,6 +255,12 @@ COUNTDOWN = Problem(answer="24", meta={"numbers": [3, 4, 6, 6]})
         ("6 × 6 − 3 × 4 = 24", 1.0, "equal"),
         (r"6 \times 6 - 3 \cdot 4", 1.0, "equal"),
         ("[6*6] - {4*3}", 1.0, "equal"),
+        (r"\(6 \times 6 - 3 \cdot 4 = 24\)", 1.0, "equal"),
+        (r"\[ 6*6 - 3*4 \]", 1.0, "equal"),
+        (r"\frac{6 \cdot 4}{\frac{6}{3+3}}", 0.0, "wrong_numbers"),
+        (r"6 \cdot 6 - \dfrac{3}{\frac{+4}{4 \cdot 4}}", 0.0, "wrong_numbers"),
+        (r"\frac{\frac{6}{4}}{\frac{3}{6}}", 0.0, "different"),
+        ("+6*6 - (+3)*4", 1.0, "equal"),
         ("6*6 - 3*4 = 25", 0.0, "unparseable"),
         ("66 - 34", 0.0, "wrong_numbers"),
         ("24", 0.0, "wrong_numbers"),
@@ -302,6 +311,11 @@ KNIGHTS = Problem(answer="Zoey is a knight, and Oliver is a knave.")
         ("Knights: Zoey. Knaves: Oliver.", 1.0, "equal"),
         ("Oliver is not a knight; Zoey is a knight.", 1.0, "equal"),
         ("Zoey and Oliver are knights", 0.0, "different"),
+        ("Oliver says Zoey is a knight. Oliver is a knave.", 0.0, "incomplete"),
+        ("It is impossible that Zoey is a knight. Oliver is a knave.", 0.0, "incomplete"),
+        ("Both Zoey is a knight and Oliver is a knave are wrong.", 0.0, "hedged"),
+        ("We can say that Zoey is a knight. Oliver, who says that Zoey is a knight, is a knave.", 0.0, "incomplete"),
+        ("Zoey is a knight. Oliver is a knave, although he says: Oliver is a knave.", 1.0, "equal"),
         ("Zoey is a knave, Oliver is a knight", 0.0, "different"),
         ("Zoey is a knight", 0.0, "incomplete"),
         ("Zoey is a knight, Oliver is a knave, Oliver is a knight", 0.0, "hedged"),
@@ -445,6 +459,39 @@ def test_another_letter_or_text_beside_the_chosen_one_is_hedged(text):
 def test_a_letter_with_its_own_text_or_a_reason_is_chosen(gold, text):
     problem = Problem(answer=gold, meta={"choices": COLORS})
     assert resolve("choice")(problem, Completion(f"<answer>{text}</answer>")).reason == "equal"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        *((text, "hedged") for text in (r"It is \boxed{A} or \boxed{B}.", "\\boxed{A}\n\\boxed{B}", "#### A\n#### B")),
+        *((text, "hedged") for text in ("The answer is A. The answer is B.", "<answer>B</answer> or maybe C")),
+        *((text, "hedged") for text in (r"\boxed{B}. No wait, it is A.", r"Either A or \boxed{B}", "#### B\nOr A")),
+        *(
+            (text, "equal")
+            for text in (r"First \boxed{A}. Wait, that is wrong. So \boxed{B}.", r"\boxed{B}, \boxed{B}")
+        ),
+        *((text, "equal") for text in (r"\boxed{7} of them. The answer: \boxed{B}", r"\boxed{B}, or green, as I said")),
+        *(
+            (text, "equal")
+            for text in (r"\boxed{B} and A is wrong", "A or B? <answer>B</answer>", r"\boxed{B} (green)")
+        ),
+    ],
+)
+def test_another_option_in_a_second_answer_is_hedged(text, reason):
+    problem = Problem(answer="B", meta={"choices": COLORS})
+    assert resolve("choice")(problem, Completion(text)).reason == reason
+
+
+@pytest.mark.parametrize(
+    "text", ["\n" * 300_000 + "not ", "B" + " \n" * 300_000 + "x", "x" + "\n" * 300_000 + "<answer>B</answer>"]
+)
+def test_long_runs_of_white_space_take_linear_time(text):
+    before = time.process_time()
+    verdict = resolve("choice")(Problem(answer="B", meta={"choices": COLORS}), Completion(text))
+    resolve("countdown")(COUNTDOWN, Completion(text))
+    assert time.process_time() - before < 5  # seconds; a tenth of it took over 20
+    assert verdict.span is None or text[slice(*verdict.span)].strip()[:1] in "nBx"
 
 
 @pytest.mark.parametrize("verifier", ["choice", "math"])

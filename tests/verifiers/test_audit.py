@@ -116,10 +116,11 @@ def test_code_that_ends_the_program_is_no_success(tmp_path, capsys):
     for argv, message in (
         (["audit", "ending_for_tests:score"], "it must not end the program when it is imported"),
         (["audit", "trouble_for_tests:EndsWhenMade"], "__init__() raised SystemExit: 0"),
-        (["score", str(rows), "--reward", "trouble_for_tests:ends", "--workers", "0"], "ended the program by sys.exit"),
     ):
         assert main(argv) == 2
         assert message in capsys.readouterr().err
+    assert main(["score", str(rows), "--reward", "trouble_for_tests:ends", "--workers", "0"]) == 1  # a row is unscored
+    assert "raised SystemExit" in capsys.readouterr().out
 
 
 def test_what_there_was_no_time_for_is_a_finding():
@@ -219,6 +220,35 @@ def test_command_writes_json_and_html(tmp_path, capsys):
     data.write_text(json.dumps({"question": "6*7?"}) + "\n")
     assert main(["audit", "math", "--data", str(data)]) == 2
     assert "has no gold" in capsys.readouterr().err
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--options", "[1]"], "--options must be an object"),
+        (["--options", "[" * 100_000], "--options is not JSON"),
+        (["--json", "/none/a.json"], "there is no folder /none"),
+        *([[option, "nan"], "it must be a number"] for option in ("--timeout", "--limit")),  # no deadline would pass
+        *([[option, "0"], "it must be a whole number"] for option in ("--workers", "--largest")),
+    ],
+)
+def test_options_that_no_audit_can_use(capsys, more, message):
+    assert _exit_code(["audit", "format", *more]) == 2
+    assert message in capsys.readouterr().err
+
+
+def _exit_code(arguments):
+    try:
+        return main(arguments)
+    except SystemExit as error:
+        return error.code
+
+
+@pytest.mark.quick
+def test_a_deadline_that_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="timeout_s > 0"):
+        audit("format", timeout_s=float("nan"))
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ import time
 
 import pytest
 
-from verifiers import Problem, Reward
+from verifiers import Completion, Problem, Reward, VerifierError
 from verifiers.__main__ import main
 from verifiers.audit import bench
+from verifiers.audit.targets import reward_of
 
 
 def generous(problem, completion):
@@ -126,6 +127,28 @@ def test_a_file_without_rows_and_a_report_that_cannot_be_written(cases, tmp_path
     assert "empty.jsonl has no rows" in capsys.readouterr().err
     assert main(["bench", "math", "--cases", str(cases), "--json", str(tmp_path / "none" / "r.json")]) == 2
     assert "r.json can't be written: there is no folder" in capsys.readouterr().err
+
+
+def test_a_case_with_half_a_character_is_reported(tmp_path):
+    path, report = tmp_path / "mine.jsonl", tmp_path / "r.json"
+    path.write_text(json.dumps({"gold": "7", "text": "\ud800 8", "expected": True}))
+    assert main(["bench", "math", "--cases", str(path), "--json", str(report)]) == 0
+    assert json.loads(report.read_text())["disagreements"][0]["text"] == "\ud800 8"
+
+
+@pytest.mark.parametrize(("body", "message"), [("1 / 0", "ZeroDivisionError"), ("raise SystemExit", "SystemExit")])
+def test_a_function_whose_module_fails_is_named(tmp_path, monkeypatch, body, message):
+    (tmp_path / "fails_for_tests.py").write_text(body)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ValueError, match=message):
+        reward_of("verl:fails_for_tests:score", {})
+
+
+def test_no_number_from_a_function_of_verl_is_no_verdict(tmp_path, monkeypatch):
+    (tmp_path / "nan_for_tests.py").write_text("def score(**_): return float('nan')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(VerifierError, match="NaN"):
+        reward_of("verl:nan_for_tests:score", {})(Problem(answer="7"), Completion("7"))
 
 
 def endless(problem, completion):

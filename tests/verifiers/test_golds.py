@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from decimal import Decimal
 from fractions import Fraction
 
@@ -140,3 +141,10 @@ def test_a_gold_that_stands_for_a_missing_answer_pays_nobody(gold):
 )  # fmt: skip
 def test_a_gold_that_only_looks_like_it_is_one(gold):
     check_gold(Problem(answer=gold))
+
+
+def test_a_gold_of_blanks_is_read_in_linear_time():
+    before = time.process_time()
+    with pytest.raises(GoldError, match="can't understand the gold"):
+        resolve("math")(Problem(answer="\n" * 100_000 + "x 7"), Completion("7"))
+    assert time.process_time() - before < 5  # seconds; it took half an hour

@@ -157,6 +157,25 @@ def test_a_check_that_fails_costs_only_its_own_row():
     assert scores[1].error == "VerifierError: sandbox down"
 
 
+@pytest.mark.parametrize("many", [False, True])
+def test_a_verifier_that_exits_costs_only_its_own_row(many):
+    class Exits:
+        def __call__(self, problem, completion):
+            if completion.text == "bad":
+                raise SystemExit(0)
+            return 1.0
+
+        if many:
+
+            def verify_many(self, pairs):
+                return [self(*pair) for pair in pairs]
+
+    pairs = [(PROBLEM, Completion(text)) for text in ("a", "bad", "c")]
+    scores = score_many(Reward("f", verifiers={"f": Exits()}), pairs)
+    assert [score.reward for score in scores] == [1.0, None, 1.0]
+    assert "raised SystemExit" in scores[1].error
+
+
 @pytest.mark.parametrize("score", [-0.1, 1.1, float("nan")])
 def test_a_verdict_cannot_be_out_of_range(score):
     with pytest.raises(ValueError, match=r"in \[0, 1\]"):

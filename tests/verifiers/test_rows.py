@@ -271,6 +271,15 @@ def test_tests_in_another_form_are_named(tests):
         CodeVerifier()(problem, completion)
 
 
+@pytest.mark.parametrize(
+    ("content", "text"), [("a\nb", "a\nb"), ([{"type": "text", "text": "a\n"}, {"text": "b"}, {"image": "x"}], "a\nb")]
+)
+def test_a_conversation_s_contents_are_text_or_parts(content, text):
+    row = {"prompt": [{"role": "user", "content": content}], "completion": [{"role": "assistant", "content": content}]}
+    problem, completion = pair(row, Columns(), default_id="1")
+    assert problem.prompt == completion.text == text
+
+
 def test_a_column_that_is_null_is_named():
     with pytest.raises(RowError, match="'response' is null"):
         pair({"question": "1?", "response": None}, Columns(), default_id="1")

@@ -54,7 +54,7 @@ class Verified(SampleLevelComputation):  # type: ignore[misc]  # typed only wher
     def compute(self, doc: Any, model_response: Any, **_: Any) -> dict[str, float]:
         """Returns the reward (NaN if the sample could not be checked), and whether it could not be checked (0 or 1)."""
         problem = Problem(prompt=doc.query, id=str(doc.id), meta=doc.specific or {})
-        golds = doc.get_golds() or [None]
+        golds = doc.get_golds()
         scores = [best_of(self._reward, problem, golds, text) for text in model_response.final_text]
         failed = next((score for score in scores if score.reward is None), None)
         if failed is not None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from verifiers.adapters.shared import parts, required, reward_of, scored
-from verifiers.core import Problem
+from verifiers.adapters.shared import asked, parts, problem_of, required, reward_of, scored
 from verifiers.golds import mapping_of
 from verifiers.reward import Reward
 
@@ -32,14 +32,8 @@ def lm_eval_results(
     def process_results(doc: dict[str, Any], results: list[str]) -> dict[str, float]:
         if answer not in doc:
             raise ValueError(f"the document has no column '{answer}', only {', '.join(doc)}; set answer=")
-        problem = Problem(
-            prompt=str(doc.get(prompt, "")),
-            tests=mapping_of(doc.get("tests")),
-            language=doc.get("language"),
-            id=str(doc.get("id", "")),
-            meta=doc,
-        )
-        score = scored(ready, problem, doc[answer], results[0])
+        problem = problem_of(asked(doc.get(prompt)), doc, doc.get("id", ""))
+        score = scored(ready, replace(problem, tests=mapping_of(doc.get("tests"))), doc[answer], results[0])
         found = parts(score)
         return {"reward": required(score, unscored), **{name: found.get(name, 0.0) for name in ready.verifiers}}
 

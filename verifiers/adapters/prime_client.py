@@ -15,6 +15,7 @@ A completion that can't be scored raises: the trace is then an error, which prim
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import urllib.error
 import urllib.request
@@ -67,7 +68,7 @@ def _asked(url: str, body: Mapping[str, Any], token: str, timeout_s: float) -> f
             reward, why = verdict["reward"], verdict["error"]
     except urllib.error.HTTPError as error:
         raise UnscoredError(f"{url}: {error.code} {error.read()[:500].decode(errors='replace')}") from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError) as error:
         raise UnscoredError(f"{url}: {type(error).__name__}: {error}") from error
     if reward is None:
         raise UnscoredError(why or "every verifier abstained")

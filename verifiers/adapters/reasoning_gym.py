@@ -94,7 +94,7 @@ class ReasoningGym:
         `meta["entry"]`; VerifierError if the scorer can't start, or fails on the problem's own answer.
     """
 
-    version = "5"
+    version = "6"
     isolated = True
 
     def __init__(

@@ -14,6 +14,7 @@ from verifiers.end_tokens import without_end
 from verifiers.golds import gold_text
 from verifiers.prefill import prefill_of
 from verifiers.reward import Reward, Score, score_one
+from verifiers.rows import content_of
 from verifiers.sandbox.convert import from_apps
 
 _log = logging.getLogger("verifiers")
@@ -45,15 +46,18 @@ def said(message: Any, role: str = "assistant") -> str:
     if isinstance(message, str):
         return message
     if isinstance(message, Sequence) and all(isinstance(part, Mapping) for part in message):
-        texts = [_content(part.get("content")) for part in message if part.get("role") == role]
+        texts = [content_of(part.get("content")) for part in message if part.get("role") == role]
         return "\n".join(texts) if role == "assistant" else (texts or [""])[-1]
     raise TypeError(f"neither text nor a list of messages: {message!r:.200}")
 
 
-def _content(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    return "".join(str(part.get("text", "")) for part in content or () if isinstance(part, Mapping))
+def asked(question: Any) -> str:
+    """Returns a column's question as text: itself, or the last message of the user, also in NumPy's arrays."""
+    question = plain(question)
+    try:
+        return said(question, "user")
+    except TypeError:
+        return "" if question is None else str(question)
 
 
 def plain(value: Any) -> Any:
@@ -132,8 +136,11 @@ def read_gold(reward: Reward, problem: Problem, gold: Any) -> Problem:
 
 
 def best_of(reward: Reward, problem: Problem, golds: Sequence[Any], text: str) -> Score:
-    """Returns the best score over the golds; unscored if one can't be checked and no other gives full marks."""
-    scores = [scored(reward, problem, gold, text) for gold in golds]
+    """Returns the best score over the golds; unscored if one can't be checked and no other gives full marks.
+
+    Without golds, it is the score of a problem that has none.
+    """
+    scores = [scored(reward, problem, gold, text) for gold in golds or [None]]
     best = max(scores, key=lambda one: float("-inf") if one.reward is None else one.reward)
     failed = next((score for score in scores if score.reward is None), None)
     return best if failed is None or (best.reward or 0.0) >= reward.range[1] else failed

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from verifiers.adapters.shared import accuracy, of_all, problem_of, required, reward_of, scored
+from verifiers.adapters.shared import accuracy, asked, of_all, problem_of, required, reward_of, scored
 
 
 def compute_score(
@@ -34,7 +34,7 @@ def compute_score(
     Args:
         data_source, solution_str, ground_truth, extra_info: as verl passes them. The ground truth is an answer or
             tests, as an object or JSON text; verl's own code data works unchanged. extra_info's "question" or "prompt"
-            is the prompt, and all of extra_info is in `Problem.meta`.
+            is the prompt (text or messages), and all of extra_info is in `Problem.meta`.
         reward, options: the formula and its verifiers' options.
         unscored: reward of a completion that could not be checked; None raises, because verl can't leave it out.
 
@@ -42,7 +42,7 @@ def compute_score(
     """
     info = dict(extra_info or {})
     ready = reward_of(reward, options)
-    asked, meta = str(info.get("question") or info.get("prompt") or ""), {"data_source": data_source, **info}
-    problem = problem_of(asked, meta, info.get("index", data_source))
+    question = asked(info.get("question")) or asked(info.get("prompt"))
+    problem = problem_of(question, {"data_source": data_source, **info}, info.get("index", data_source))
     score = scored(ready, problem, ground_truth, solution_str)
     return {**of_all(ready, score), "score": required(score, unscored), "acc": accuracy(ready, score)}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import importlib
 import logging
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from verifiers.core import Completion, GoldError, Problem, Verdict, VerifierError
+from verifiers.core import Completion, GoldError, Problem, Verdict, VerifierError, import_failure
 from verifiers.reward import Reward
 
 _ONE = re.compile(r"(?:sandboxed:)?[A-Za-z_][\w.]*(?::[A-Za-z_][\w.]*)?")
@@ -51,9 +52,10 @@ def _attribute(path: str, what: str) -> Any:
     module, _, name = path.rpartition(":") if ":" in path else path.rpartition(".")
     try:
         return functools.reduce(getattr, name.split("."), importlib.import_module(module))
-    except (ImportError, AttributeError, ValueError) as error:
+    except (Exception, SystemExit) as error:  # importing a user's module may fail in any way
+        why = str(error) if isinstance(error, ImportError | AttributeError) else import_failure(error)
         install = ": pip install trl" if isinstance(error, ModuleNotFoundError) and error.name == "trl" else ""
-        raise ValueError(f"{what} '{path}' can't be imported ({error}){install}") from error
+        raise ValueError(f"{what} '{path}' can't be imported ({why}){install}") from error
 
 
 class MathVerify:
@@ -119,4 +121,6 @@ class VerlScore:
             extra_info=dict(problem.meta),
         )
         score = float(found["score"] if isinstance(found, dict) else found)
+        if math.isnan(score):
+            raise VerifierError("the function gave no score: NaN")
         return Verdict(min(1.0, max(0.0, score)), "scored")  # some pay -1 for wrong answers

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 from pathlib import Path
 
 from verifiers import rows
 from verifiers.audit import audit
 from verifiers.audit.report import KINDS
 from verifiers.audit.run import LIMIT_S, SIZES
-from verifiers.commands.shared import import_from_here
+from verifiers.commands.shared import (
+    count,
+    count_or_zero,
+    import_from_here,
+    json_of_options,
+    need_folders,
+    positive,
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,11 +29,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--options", default="{}", metavar="JSON", help="the verifier's options; for a formula, by its verifiers' names"
     )
-    parser.add_argument("--timeout", type=float, default=10.0, metavar="S", help="deadline of one call (10)")
-    parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="S", help=f"of the whole audit ({LIMIT_S:g})")
-    parser.add_argument("--workers", type=int, default=None, help="number of processes; default: one per core")
-    parser.add_argument("--largest", type=int, default=SIZES[-1], help="longest text, in characters (256,000)")
-    parser.add_argument("--show", type=int, default=20, metavar="N", help="number of findings shown (20)")
+    parser.add_argument("--timeout", type=positive, default=10.0, metavar="S", help="deadline of one call (10)")
+    parser.add_argument(
+        "--limit", type=positive, default=LIMIT_S, metavar="S", help=f"of the whole audit ({LIMIT_S:g})"
+    )
+    parser.add_argument("--workers", type=count, default=None, help="number of processes; default: one per core")
+    parser.add_argument("--largest", type=count, default=SIZES[-1], help="longest text, in characters (256,000)")
+    parser.add_argument("--show", type=count_or_zero, default=20, metavar="N", help="number of findings shown (20)")
     parser.add_argument("--maths", action=argparse.BooleanOptionalAction, default=None, help="try typed maths answers")
     parser.add_argument(
         "--kind",
@@ -43,10 +51,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Exit code 0: no finding of high severity; 1: there are some; 2: the audit could not be run."""
     import_from_here()
-    try:
-        given = json.loads(options.options, object_pairs_hook=rows.unrepeated)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"--options is not JSON: {error}") from error
+    given = json_of_options(options.options)
+    if not isinstance(given, dict):
+        raise ValueError(f"--options must be an object, {{...}}, not {type(given).__name__}")
+    need_folders(options.json, options.html)
     problems = []
     if options.data is not None:
         columns = rows.Columns(prompt=options.prompt_column, answer=options.answer_column)

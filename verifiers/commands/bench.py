@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from verifiers.audit import bench
-from verifiers.commands.shared import count_or_zero, import_from_here, positive
+from verifiers.commands.shared import count_or_zero, import_from_here, need_folders, positive
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,9 +50,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError(
             f"{files} has no rows" if files else "there are no cases: give --cases FILE, or omit --no-bundled"
         )
-    for path in (options.json, options.markdown):
-        if path and not path.resolve().parent.is_dir():
-            raise ValueError(f"{path} can't be written: there is no folder {path.resolve().parent}")
+    need_folders(options.json, options.markdown)
     targets = list(dict.fromkeys(options.verifier))
     figures = [bench.measure(target, cases, timeout_s=options.timeout) for target in targets]
     table = bench.as_markdown(figures, cases)
@@ -72,7 +70,8 @@ def run(options: argparse.Namespace) -> int:
         what = "right" if case["expected"] else "wrong"
         print(f"  {what}, misjudged by {', '.join(wrong)}: gold {case['gold']!r:.60}, {case['text']!r:.120}")
     if options.json:
-        options.json.write_text(bench.as_json(figures, cases), encoding="utf-8")
+        # The cases may hold lone surrogates, which no file can; JSON reads their escapes.
+        options.json.write_text(bench.as_json(figures, cases), encoding="utf-8", errors="backslashreplace")
     if options.markdown:
         options.markdown.write_text(table + "\n", encoding="utf-8")
     return 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from verifiers.commands import results
-from verifiers.commands.shared import table
+from verifiers.commands.shared import count_or_zero, finite, table
 from verifiers.terminal import one_line
 
 
@@ -17,8 +17,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's options."""
     parser.add_argument("a", type=Path, metavar="A", help="results of `score --out`")
     parser.add_argument("b", type=Path, metavar="B", help="results of the same rows under another reward or version")
-    parser.add_argument("--show", type=int, default=10, metavar="N", help="number of disagreements shown (10)")
-    parser.add_argument("--tolerance", type=float, default=1e-9, help="largest difference of rewards that agree")
+    parser.add_argument(
+        "--show", type=count_or_zero, default=10, metavar="N", help="number of disagreements shown (10)"
+    )
+    parser.add_argument("--tolerance", type=finite, default=1e-9, help="largest difference of rewards that agree")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -15,7 +15,16 @@ from verifiers.commands import curated
 from verifiers.commands.compare import agree
 from verifiers.commands.results import is_reward
 from verifiers.commands.score import scores
-from verifiers.commands.shared import Progress, Tally, add_options, add_trust, make_reward, read_options, table
+from verifiers.commands.shared import (
+    Progress,
+    Tally,
+    add_options,
+    add_trust,
+    count_or_zero,
+    make_reward,
+    read_options,
+    table,
+)
 from verifiers.core import Completion, GoldError, Problem, Verdict
 from verifiers.golds import gold_text
 from verifiers.reward import Score
@@ -33,7 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_trust(parser)
     parser.add_argument("--step", type=int, metavar="N", help="only this step of a run")
     parser.add_argument("--row", type=int, metavar="N", help="only this row of the step's file, counted from 1")
-    parser.add_argument("--show", type=int, default=10, metavar="N", help="number of differences shown (10)")
+    parser.add_argument("--show", type=count_or_zero, default=10, metavar="N", help="number of differences shown (10)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -86,6 +95,8 @@ def run(options: argparse.Namespace) -> int:
     progress.finish()
     if options.row is not None and not count:
         raise ValueError(f"--row {options.row}: {files[0]} has no such row")
+    if not count:
+        raise ValueError(f"{options.run_dir}: no rollouts")
     print(tally)
     differ = sum(moved.values())
     print(f"\n{count:,} rollouts of {len(files)} steps: {count - differ:,} have the same reward, {differ:,} differ")
@@ -141,19 +152,24 @@ def _pairs(
             if only is not None and number != only:
                 continue
             if not isinstance(row, dict) or "completion" not in row:
-                raise ValueError(f"{path}:{number}: not a rollout")
+                raise ValueError(
+                    f"{path}:{number}: not a rollout{f': {row}' if isinstance(row, rows.RowError) else ''}"
+                )
             try:
                 known = {key: row[key] for key in ("step", "problem_id", "sample", "reward")}
                 found = _pair(row)
                 if not is_reward(row["reward"]):
                     raise TypeError(f"its reward is {row['reward']!r:.60}")
-            except (KeyError, TypeError, GoldError) as error:
+            except (KeyError, TypeError, ValueError, GoldError) as error:
                 raise ValueError(f"{path}:{number}: not a rollout: {type(error).__name__}: {error}") from error
             before.append(known)
             yield found
 
 
 def _pair(row: Mapping[str, Any]) -> tuple[Problem, Completion]:
+    for name in ("question", "completion"):
+        if not isinstance(row[name], str):
+            raise TypeError(f"its {name} is {type(row[name]).__name__}, not text")
     problem = Problem(
         row["question"],
         gold_text(row["gold"]),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import math
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,10 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
 
 def is_reward(value: Any) -> bool:
     """True for a finite number, and for None, which means unscored."""
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf)
+    # The largest float, as an integer may be larger than every float and then be no reward of any formula.
+    return value is None or (
+        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    )
 
 
 def is_result(row: Any) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import collections
+import fcntl
 import json
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from verifiers import rows
 from verifiers.commands import results
@@ -118,13 +119,25 @@ def _write(out: Path, todo: tuple[Path, Scorer, rows.Columns], tally: Tally) -> 
         for row in results.read(out):
             tally.add(row)
         return
-    done = _resume(log, tally)
     with log.open("a", encoding="utf-8") as file:
+        _lock(file, out)
+        done = _resume(log, tally)
         for row in counted(score_file(*todo, skip=done)):
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
             tally.add(row)
-    if is_parquet:
-        results.make_parquet(out, list(reward.verifiers))
+        file.flush()
+        if is_parquet:
+            results.make_parquet(out, list(reward.verifiers))
+
+
+def _lock(file: IO[str], out: Path) -> None:
+    """Keeps a second command from adding its rows between these. Raises ValueError if there is one."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise ValueError(f"--out {out}: another command is writing it; wait for it, or choose another --out") from error
+    except OSError:  # a file system without locks
+        pass
 
 
 def counted(scored: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -237,7 +250,6 @@ def _check_about(out: Path, fingerprint: dict[str, Any], begun: bool) -> None:
 def _resume(log: Path, tally: Tally) -> int:
     """Counts the existing results, cuts off a half-written line, and returns their number."""
     count = end = 0
-    log.touch()
     with log.open("rb") as file:
         for line in file:
             if not line.endswith(b"\n"):

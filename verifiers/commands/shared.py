@@ -111,10 +111,22 @@ def read_options(text: str) -> dict[str, dict[str, Any]]:
             found = read_yaml(text) or {}
             found = found.get("verifiers", found) if isinstance(found, dict) else found
             return _checked(found)
+    return _checked(json_of_options(text))
+
+
+def json_of_options(text: str) -> Any:
+    """Parses the text of --options. Raises ValueError."""
     try:
-        return _checked(json.loads(text, object_pairs_hook=rows.unrepeated))
-    except json.JSONDecodeError as error:
+        return json.loads(text, object_pairs_hook=rows.unrepeated)
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"--options is not JSON: {error}") from error
+
+
+def need_folders(*files: Path | None) -> None:
+    """Raises ValueError, before any work is done, for a file whose folder is missing."""
+    for path in files:
+        if path and not path.resolve().parent.is_dir():
+            raise ValueError(f"{path} can't be written: there is no folder {path.resolve().parent}")
 
 
 def _checked(options: Any) -> dict[str, dict[str, Any]]:

@@ -35,6 +35,7 @@ __all__ = [
     "after_thinking",
     "closing_brace",
     "final_answer",
+    "final_answers",
     "find",
     "hedge",
     "moved",
@@ -79,7 +80,18 @@ _TAIL = 20_000  # characters before the end in which anchors and the last maths 
 
 def final_answer(text: str) -> Span | None:
     """Returns the span [start, end) of the final answer, or None if the text gives none."""
-    return find(text).span
+    return final_answers(text).span
+
+
+def final_answers(text: str) -> Extraction:
+    """As `find`, for any text: long runs of white space, which would take quadratic time, are passed over."""
+    short, cuts = squeezed(text)
+    found = find(short)
+    if not cuts:
+        return found
+    span = None if found.span is None else original(found.span, cuts)
+    others, joint = (tuple(original(one, cuts) for one in spans) for spans in (found.others, found.joint))
+    return replace(found, span=span, others=others, joint=joint)
 
 
 def find(text: str, *, strict: bool = False, prompt: str | None = None) -> Extraction:
@@ -90,7 +102,8 @@ def find(text: str, *, strict: bool = False, prompt: str | None = None) -> Extra
     `\\boxed{}`, the last `####`, a phrase that announces the answer, the whole text if it is only maths, the last
     maths or number if the end states it as a conclusion. A box inside the answer block is the answer. The text after an
     answer may deny it, take it back or offer another. With `strict`, only the answer block counts. With a `prompt` (""
-    if the question is unknown), a value that the last sentence states counts too.
+    if the question is unknown), a value that the last sentence states counts too. The text has no long runs of white
+    space: see `squeezed`.
     """
     start = after_thinking(text)
     if start is None:

@@ -15,6 +15,7 @@ from verifiers.extract.sentences import sentence_start
 from verifiers.extract.spans import Extraction, Span, closing_brace
 from verifiers.extract.statement_words import SOMEBODY
 from verifiers.extract.turns import ALTERNATIVE, CONCLUSION, CORRECTION
+from verifiers.extract.words import VALUE
 from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _BOX = lazy_pattern(r"\\(?:boxed|fbox|framebox)\s*(?=[{\w])")
@@ -28,7 +29,8 @@ _SUMMED = any_case(
 )
 _OPERATION = lazy_pattern(r"\d|[-+−*/×÷^]|\\(?:cdot|times|div|pm|sqrt|[dt]?frac)")
 _INSIDE_BEFORE = lazy_pattern(
-    r"(?:\w|^|[\s$=(])[-−+/^_]$|\d\s?[-−+*/×·]\s?\$?$|[<>≤≥]\s?\$?$|\\(?:cdot|times|div|pm|sqrt|log|ln|sin|cos|tan)\s*$|\\(?:sqrt|[dt]?frac|binom"
+    r"(?:\w|^|[\s$=(])[-−+/^_]$|[±∓]\s?\$?$|(?:^|[\s=(])[-−]\$$|=\s?[-−]\s?\$?$|\d\s?[-−+*/×·]\s?\$?$"
+    r"|(?<![-=−–—])[<>≤≥]\s?\$?$|\\(?:cdot|times|div|pm|sqrt|log|ln|sin|cos|tan)\s*$|\\(?:sqrt|[dt]?frac|binom"
     r"|overline)\s*\{\s*$"
 )
 _INSIDE_AFTER = lazy_pattern(r"\s*(?:[+/!_×]|\^(?!\s*\{?\s*\\circ)|\\(?:cdot|times|div|pm)(?![a-z])|-\s*\d)")
@@ -50,6 +52,18 @@ _OBJECTED = any_case(rf"{_WRONG}(?:[.!,;]+\s*[A-Za-z]{{1,12}})?\W*$")
 _LABEL = lazy_pattern(r"\s*([A-Za-z](?:_\{?\w\}?)?)\s*=(?!=)")
 _COMPOSED = lazy_pattern(r"[-+*^]")
 _TOO = any_case(r"[\s$*)\\\]]*(?:is |was )?(?:too|as well|also|likewise)\b")
+
+# "either 5 or \\boxed{7}": a value or an option that is offered right before the box.
+_OFFERED_BEFORE = lazy_pattern(
+    rf"(?P<value>{VALUE}|(?<![\w'’])[A-J](?![\w'’]))[\s,*)}}\]]*(?:(?<![^\W\d_])"
+    r"(?i:or|oder|ou|o|oppure|eller|lub|albo|veya|hoặc|atau|или|либо|أو|vs\.?|versus|alternatively)(?![^\W\d_])|或者?|∨)"
+    r"\s*(?i:(?:it['’]s|it is|maybe|perhaps|possibly)\s)?[\s$*(]*(?:\\[(\[])?\s*\Z"
+)
+_OFFER_LOOK = 80  # characters
+_TERM = lazy_pattern(
+    r"(?:[-+−*/×·÷^_]|\\(?:cdot|times|div|pm))\s*\Z"
+)  # before a value that is the end of an expression
+_PERCENT = lazy_pattern(r"\s*\\?%")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +125,21 @@ def boxed(text: str, start: int, end: int, prompt: str = "") -> Extraction | Non
         if _of_another(text, start, before, gap):
             continue
         others.append(before.content)
+    if not _PERCENT.match(text, last.end, end):  # "0.5, or \\boxed{50}\\%"
+        others += _offered_before(text, start, boxes[-len(joint)].start)
     return Extraction(last.content, "box", tuple(others), tuple(joint) if len(joint) > 1 else ())
+
+
+def _offered_before(text: str, start: int, position: int) -> list[Span]:
+    """Returns the span of the value that "or" joins to the box at `position`, which must agree with it."""
+    low = max(start, position - _OFFER_LOOK)
+    match = _OFFERED_BEFORE.search(text[low:position])
+    if match is None:
+        return []
+    led = text[low : low + match.start()].rstrip(" $")
+    if _TERM.search(led) or (match["value"][0] in "-+−" and (led[-1:].isalnum() or led[-1:] in ")}")):
+        return []  # "10 - 5 or \\boxed{5}"
+    return [(low + match.start("value"), low + match.end("value"))]
 
 
 def _without_parts(text: str, boxes: list[_Box], last: _Box, prompt: str) -> list[_Box]:

@@ -140,7 +140,7 @@ _ASKED_BEHIND = any_case(
 )
 _BETWEEN = any_case(  # what may stand between the verb that asks and what it asks for
     r"(?:[\s\"“$*]|\b(?!(?:of|with|whose|if|when|that|for|in|from|on|at|by|and|von|der|mit|wenn|aus|et|avec|de|du|des"
-    r"|si|con|y|da|do|del|di|se|e|z|van|met|с|по|из|если|и)\b)[\w-]+){0,12}",
+    r"|si|con|y|da|do|del|di|se|e|z|van|met|с|по|из|если|и)\b)[\w-]++){0,12}+",
 )
 _IS = any_case(
     r"(?:['’]s)?(?:\s(?:of|for|von|der|des|de|du|del|do|da|di|van|на|от)\s[^.,;:=?]{1,50}?)?[\s*]+"

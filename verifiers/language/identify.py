@@ -25,6 +25,7 @@ _PRIOR = 0.7  # nats for the expected language, at the start
 _OF_NAMES = 0.4  # share of a capitalised word's evidence that counts
 _BREAK = lazy_pattern(r"[.!?;:\n()\"«»“”—,]")
 _CLAUSE = lazy_pattern(r"[。！？!?;；\n，、,:：.()（）「」『』]")
+_MOST_LETTERS = 25  # of a word that tell it apart: more than `evidence` reads, and than a listed word has
 _LETTERS = frozenset("aAIàÀéÉ")  # words of one letter; y, e and o are variables more often
 _KANA_SHARE = 0.12  # of a clause's characters, above which its Han is Japanese
 _CHINESE = frozenset(
@@ -140,7 +141,7 @@ def _name_latin(
         top = max(score)
         bar = top - (_SWITCH_AT_BREAK if broken else _SWITCH)
         back.append((score, bar))
-        known = evidence(word.lower())
+        known = evidence(word.lower()[:_MOST_LETTERS])
         if word[0].isupper() and word.lower() not in WORDS:  # names are weak evidence
             known = tuple(_OF_NAMES * e for e in known)
         score = [(s if s >= bar else bar) + e for s, e in zip(score, known, strict=True)]

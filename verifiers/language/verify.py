@@ -21,6 +21,7 @@ REASONS = {
     "too_long": "scores 0: the text exceeds the limit on characters",
 }  # the closed set of reasons
 MAX_CHARS = 1_000_000
+_READ = 20_000  # characters of a prompt: the whole would stay in the cache
 _SEEN_TWICE = 2  # repeats of the same five words that are still counted
 _WINDOW = 5
 
@@ -56,7 +57,7 @@ class LanguageConsistency:
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         target = problem.language or self.target
         if target is None:
-            target = _language_of_prompt(problem.prompt)
+            target = _language_of_prompt(problem.prompt[:_READ])
             if target is None:
                 return Verdict(None, "no_target", "name one in Problem.language")
         target = target.lower().partition("-")[0]
@@ -99,7 +100,7 @@ def count_words(units: list[Unit], target: str) -> dict[str, float]:
 def _language_of_prompt(prompt: str) -> str | None:
     """Returns the language of most of the prompt's words; None without a majority."""
     counts: collections.Counter[str] = collections.Counter()
-    for unit in units(unicodedata.normalize("NFC", prompt[:20_000])):
+    for unit in units(unicodedata.normalize("NFC", prompt)):
         counts[unit.language] += round(unit.weight * 100)
     counts.pop("other", None)
     best = counts.most_common(1)

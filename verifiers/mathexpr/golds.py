@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 
-from verifiers.extract import find
+from verifiers.extract import find, squeezed
 from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.mathexpr.answers import Answer, type_name
 from verifiers.mathexpr.calculus import evaluated
@@ -54,7 +54,7 @@ def read_gold(text: str) -> Gold | str:
         text = text.rpartition("####")[2]
     text = grouped_by_points(text) if text.count(".") > 1 and len(text) < 60 else text
     if "boxed" in text or "fbox" in text or len(text) > _WORKED or "answer is" in text:
-        text = _concluded(text)
+        text = _concluded(squeezed(text)[0])  # a long run of blanks would take quadratic time
     ratio = RATIO_IN_WORDS.fullmatch(text) if len(text) < 60 else None
     text = f"{ratio[1]}:{ratio[2]}" if ratio else text
     plain = INTEGER.fullmatch(text) if len(text) < 60 and "$" not in text else None
