@@ -1185,6 +1185,13 @@ CASES = [
     (r"9/5^\circ", r"\boxed{1.8^\circ}", 1.0, "equal"),
     (r"7\text{ apples}", r"\boxed{7\%}", 0.0, "unit_clash"),
     (r"-\frac75, -\frac{11}{8}", r"\boxed{\{-1.4,-1.375\}}", 1.0, "equal"),
+    (r"(1, -7, 0)", r"\boxed{\mathbf{i}-7\mathbf{j}}", 1.0, "equal"),
+    (r"(1, -7, 2)", r"\boxed{\mathbf{i}-7\mathbf{j}}", 0.0, "different"),
+    (r"\begin{pmatrix}4\\-8\\0\end{pmatrix}", r"\boxed{4\mathbf{i}-8\mathbf{j}}", 1.0, "equal"),
+    # only C stands for any constant where no question tells
+    (r"7\mathbf{i}+6\mathbf{j}+\mathbf{k}", r"\boxed{70\mathbf{i}+6\mathbf{j}+\mathbf{k}}", 0.0, "different"),
+    ("2x+k", r"\boxed{2x+5+k}", 0.0, "different"),
+    ("x^2+C", r"\boxed{x^2+5+C}", 1.0, "equal"),
     # no letter but that of an index may be another
     (r"\pi x", r"\boxed{\pi y}", 0.0, "different"),
     (r"\pi ab", r"\boxed{\pi bc}", 0.0, "different"),
@@ -1211,6 +1218,13 @@ CASES = [
         ("Find the area of a circle of radius R.", r"\pi R^2", r"\pi r^2", 1.0),
         ("What do $n$ circles around $m$ squares measure?", r"n\pi", r"m\pi", 0.0),
         (r"Solve $\sin x = 0$.", r"n\pi", r"k\pi", 1.0),
+        # nor for any integer
+        ("What do $n$ circles measure?", r"n\pi", r"(n+1)\pi", 0.0),
+        (r"Solve $\sin 2x = 1$", r"x=\frac{\pi}{4}+k\pi", r"x=\frac{5\pi}{4}-n\pi", 1.0),
+        (r"Solve $\cos x = \frac12$", r"\pm\frac{\pi}{3}+2k\pi", r"\frac{\pi}{3}+2n\pi", 0.0),
+        (r"Solve $\tan x = -2$.", r"x=-\frac{5\pi}{12}+k\pi, k\in\mathbb{Z}", r"x=\frac{7\pi}{12}+k\pi", 1.0),
+        (r"Evaluate $\int 2x\,dx$.", "x^2+c", "x^2+5+c", 1.0),
+        ("Express it in terms of k.", "2x+k", "2x+5+k", 0.0),
     ],
 )
 def test_a_letter_of_the_question_stands_for_no_other(question, gold, answer, score):

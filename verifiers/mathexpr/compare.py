@@ -57,6 +57,9 @@ _PERCENT = any_case(rf"%|{PERCENT}|percentage|porcentaje|porcentagem|percentuale
 _FUNCTION_NAMES = frozenset("fghFGHPSTaus")
 _ORIGINS = (number(2), number(Fraction(1, 3)))
 _CONSTANT = lazy_pattern(r"[A-HK]|[CcAaBbKk]_\{?\d\}?|c_?\d")
+_INTEGRAL = any_case(
+    r"\\int(?![a-z])|∫|integral|integrate|integrand|antideriv|primitiv|stammfunktion|integr[aá][lrç]|積分|积分|原函数"
+)
 _GENERAL = any_case(
     r"general solution|allgemeine\w* lösung|solution générale|soluci[oó]n general|solução geral|soluzione generale"
     r"|общее решение|通解|一般解|일반해|rozwiązanie ogólne|general(?:ly)? solve"
@@ -125,9 +128,9 @@ def compared(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
         return "different"
     reason = _by_kind(gold, answer, policy, budget)
     if reason == "different" and gold.kind == answer.kind == "scalar":
-        same = _integrated(gold, answer, budget) or _with_constants(gold, given, policy, budget)
+        same = _integrated(gold, answer, policy, budget) or _with_constants(gold, given, policy, budget)
         reason = "equal" if same else reason
-    if reason != "equal" and gold.bound and given.bound and same_families(gold, given):
+    if reason != "equal" and same_families(gold, given, policy.prompt):
         reason = "equal" if budget.decided("integers", True) else reason
     if reason == "equal" and gold.node is not None and answer.node is not None:
         clash = clash or differ_as_matrices(gold.node, answer.node, policy.prompt, budget)
@@ -142,14 +145,16 @@ def _over_integers(answer: Answer) -> bool:
     return answer.kind == "region" and answer.name in answer.bound and not _WHOLE.isdisjoint(words)
 
 
-def _integrated(gold: Answer, answer: Answer, budget: Budget) -> bool:
-    """Returns whether both are F(x) + C, with the same F up to a constant."""
+def _integrated(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> bool:
+    """Returns whether both are F(x) + C, with the same F up to a constant. Of other letters the question must tell."""
     assert gold.node is not None
     assert answer.node is not None
     ours, theirs = symbols(gold.node), symbols(answer.node)
     constants = [name for name in ours if is_added_constant(gold, name) and is_added_constant(answer, name)]
     if ours != theirs or len(ours) != 2 or len(constants) != 1:
         return False
+    if constants[0][0] != "C" and not (_INTEGRAL.search(policy.prompt) or _GENERAL.search(policy.prompt)):
+        return False  # 2x + k is not 2x + 5 + k
     (name,) = ours - set(constants)
 
     def from_origin(node: Node, origin: Node) -> Node:
@@ -213,7 +218,7 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
             vectors = reason == "different" and (
                 symbols(gold.node) or (gold.node.op == "matrix" and answer.node.op != "matrix")
             )
-            parts = _parts(answer.node) if vectors else None
+            parts = _parts(answer.node, len(gold.node.args)) if vectors else None
             return reason if parts is None else _vector(gold, Answer("tuple", items=parts), policy, budget)
         case "list" if answer.comma is not None and (rational(gold.node) or Fraction(1)).denominator != 1:
             return _scalars(gold, answer.comma, policy, budget)
@@ -264,16 +269,22 @@ def _option(text: str) -> Answer:
 
 def _vector(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
     """Compares a row, a column or a sum of unit vectors with a tuple of its coordinates."""
-    parts = _parts(gold.node)
+    parts = _parts(gold.node, len(answer.items))
     return "type_clash" if parts is None else _ordered(parts, answer.items, policy, budget)
 
 
-def _parts(node: Node | None) -> tuple[Answer, ...] | None:
-    """Returns the coordinates of a vector that is written as a matrix or as a sum of unit vectors, else None."""
+def _parts(node: Node | None, count: int = 0) -> tuple[Answer, ...] | None:
+    """Returns the coordinates of a vector that is written as a matrix or as a sum of unit vectors, else None.
+
+    Args:
+        count: how many the other vector has; 2i + 3j is (2, 3, 0) beside three.
+    """
     if node is None:
         return None
     column = node.op == "matrix" and (node.value == 1 or node.value == len(node.args))
     parts = node.args if column else components(node)
+    if parts is not None and not column and (len(parts), count) == (2, 3):
+        parts = (*parts, number(0))
     return None if parts is None else tuple(Answer("scalar", part) for part in parts)
 
 

@@ -6,8 +6,10 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from verifiers.lazy_pattern import any_case
 from verifiers.mathexpr.answers import Answer
 from verifiers.mathexpr.exact import rational
+from verifiers.mathexpr.naming import free, is_period, letters
 from verifiers.mathexpr.nodes import PI, Node, number, substitute, symbols
 from verifiers.units.reading import DEGREE
 
@@ -16,19 +18,23 @@ Progression = tuple[Value, Value]  # first value, step
 
 _INTEGERS = frozenset({"integer", "integers", "setz", "z"})
 _NOT_ALL = frozenset("positive nonnegative non-negative negative natural setn n > >= < <= ≥ ≤ != odd even".split())
+_TRIGONOMETRY = any_case(r"\b(?:arc)?(?:sin|cos|tan|cot|sec|csc|tg|ctg)(?![a-z])|trigonom")
 _MOST = 48  # residues of one side
 _TRIED = (0, 1, 2, 3, 4, 5, -1, -2, -3, 100, 101)  # integers at which values are compared with the progressions
 
 
-def same_families(gold: Answer, answer: Answer) -> bool:
+def same_families(gold: Answer, answer: Answer, prompt: str) -> bool:
     """Returns whether both are progressions a + k d over all integers k, and have the same values.
 
-    Assignments to several names are the points of a line: x = 2 + 5t, y = -1 - 3t.
+    Assignments to several names are the points of a line: x = 2 + 5t, y = -1 - 3t. One of both must say that k is an
+    integer, or the question be one of trigonometry.
     """
+    if not (gold.bound or answer.bound or (free(gold) and _TRIGONOMETRY.search(prompt))):
+        return False
     sides = []
-    for side in (gold, answer):
+    for side, other in ((gold, answer), (answer, gold)):
         items = side.items if side.kind in ("list", "set", "tuple") else (side,)
-        index = _index(side)
+        index = _index(side) if side.bound else _unsaid_index(side, other, prompt)
         progressions = [_progressions(item, index) for item in items] if index else []
         if not all(progressions) or not progressions:
             return False
@@ -45,6 +51,15 @@ def _index(answer: Answer) -> str:
     if len(set(answer.bound)) != 1 or not words & _INTEGERS or words & _NOT_ALL:
         return ""
     return answer.bound[0]
+
+
+def _unsaid_index(answer: Answer, other: Answer, prompt: str) -> str:
+    """Returns the k of "pi/6 + k pi" alone; "" if the question gives it another meaning, or there is none."""
+    names = free(answer)
+    if len(names) != 1 or answer.condition or (prompt and not other.bound and names & letters(prompt)):
+        return ""
+    (name,) = names
+    return name if is_period(answer, name) else ""
 
 
 def _progressions(item: Answer, index: str) -> list[Progression]:

@@ -57,7 +57,7 @@ def aligned(gold: Answer, answer: Answer, prompt: str = "") -> Answer:
     only_gold, only_answer = ours - theirs - set(names.values()), theirs - ours - set(names)
     if len(only_gold) == len(only_answer) == 1:
         g, a = next(iter(only_gold)), next(iter(only_answer))
-        if _free_to_rename(gold, answer, g, a) and (a in answer.bound or a not in _letters(prompt)):
+        if _free_to_rename(gold, answer, g, a) and (a in answer.bound or a not in letters(prompt)):
             names[a] = g
     return renamed(answer, names) if names else answer
 
@@ -75,17 +75,17 @@ def _free_to_rename(gold: Answer, answer: Answer, g: str, a: str) -> bool:
         return True
     if g.casefold() == a.casefold():
         return True
-    if _is_period(gold, g) and _is_period(answer, a):
+    if is_period(gold, g) and is_period(answer, a):
         return True
     return is_added_constant(gold, g) and is_added_constant(answer, a)
 
 
-def _letters(prompt: str) -> set[str]:
+def letters(prompt: str) -> set[str]:
     """Returns the letters in the formulas of a question."""
     return set("".join(_COMMAND.sub("", formula[0]) for formula in _FORMULA.finditer(prompt)))
 
 
-def _is_period(answer: Answer, name: str) -> bool:
+def is_period(answer: Answer, name: str) -> bool:
     """Returns whether the name is the n of "n pi" or "360 n degrees", which the letter of any index may replace.
 
     The letters of "pi r^2", "pi a b" and "pi/n" are given, and no other may stand for them.
