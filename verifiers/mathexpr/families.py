@@ -31,6 +31,8 @@ def same_families(gold: Answer, answer: Answer, prompt: str) -> bool:
     """
     if not (gold.bound or answer.bound or (free(gold) and _TRIGONOMETRY.search(prompt))):
         return False
+    if "tuple" in (gold.kind, answer.kind) and gold.brackets != answer.brackets:
+        return False  # intervals, open and closed
     sides = []
     for side, other in ((gold, answer), (answer, gold)):
         items = side.items if side.kind in ("list", "set", "tuple") else (side,)
