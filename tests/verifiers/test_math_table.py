@@ -1192,6 +1192,18 @@ CASES = [
     (r"7\mathbf{i}+6\mathbf{j}+\mathbf{k}", r"\boxed{70\mathbf{i}+6\mathbf{j}+\mathbf{k}}", 0.0, "different"),
     ("2x+k", r"\boxed{2x+5+k}", 0.0, "different"),
     ("x^2+C", r"\boxed{x^2+5+C}", 1.0, "equal"),
+    # residues, half planes, sets of integers and amounts in other notations
+    (r"2\pmod{15}", r"\boxed{2\pmod{16}}", 0.0, "different"),
+    (r"2\pmod{15}", r"\boxed{17\pmod{15}}", 1.0, "equal"),
+    (r"x\equiv 2\pmod{5}", r"\boxed{7\pmod 5}", 1.0, "equal"),
+    (r"x\equiv 2\pmod{5}", r"\boxed{7\pmod 6}", 0.0, "different"),
+    ("y<2x-2", r"\boxed{-4x+2y<-4}", 1.0, "equal"),
+    ("y<2x-2", r"\boxed{-4x+2y>-4}", 0.0, "different"),
+    ("x+y<3", r"\boxed{y<3-x}", 1.0, "equal"),
+    ("x+y<3", r"\boxed{y\le 3-x}", 0.0, "different"),
+    (r"\{-2,-1,0\}", r"\boxed{\{x : x\in\mathbb{Z}, -3<x\le 0\}}", 1.0, "equal"),
+    (r"\{x : x\in\mathbb{Z}, -9\le x\le 9\}", r"\boxed{\{x \mid -9\le x\le 9, x\in\mathbb{Z}\}}", 1.0, "equal"),
+    (r"\$3748.46", r"\boxed{\text{USD }3,748.46}", 1.0, "equal"),
     # no letter but that of an index may be another
     (r"\pi x", r"\boxed{\pi y}", 0.0, "different"),
     (r"\pi ab", r"\boxed{\pi bc}", 0.0, "different"),

@@ -104,6 +104,7 @@ _RAISED_FRACTION = lazy_pattern(r"\{\s?\}\^\{?(\d{1,4})\}?\s?(?:\\!)?/(?:\\!)?_\
 _UPRIGHT_C = lazy_pattern(r"\\mathrm\s?\{C\}(?=_)")
 _ARC_MINUTES = lazy_pattern(r"(\d{1,3})(?:\^\{?\\circ\}?|°)\s?(\d{1,2})\s?(?:'|\\prime|′)(?!')")
 # "1,00,000"; "1,10,100" is a list
+_DOLLARS = lazy_pattern(r"(?:\\text\s*\{\s*)?(?<![A-Za-z])USD(?:\s*\})?\s*(?=\d)")  # before an amount
 _INDIAN = lazy_pattern(r"(?<![\d,.])(?=[\d,]*,0)\d{1,2}(?:,\d{2}){1,3},\d{3}(?![\d,])")
 _DIVISORS = lazy_pattern(  # "\\text{mcd}(48, 60)"
     r"(?<![^\W\d_])(?:\\(?:text|mathrm|operatorname)\s*\{\s*)?(?:(?P<gcd>mcd|MCD|mdc|MDC|ggT|pgcd|PGCD|НОД|NWD|GCD|HCF|hcf)"
@@ -150,6 +151,7 @@ def clean(text: str) -> str:
         text = _DIVISORS.sub(lambda match: "\\gcd " if match["gcd"] else "\\lcm ", text)
     if "$" in text:
         text = _COUNTRY.sub("", _MONEY_IN_TEXT.sub(r"\\$", text))
+    text = _DOLLARS.sub(" USD_ ", text) if "USD" in text else text
     text = text.replace(r"\$", " USD_ ").replace(r"\_", "_").replace(r"\#", " ")
     if "$" in text:
         text = _dollars(text)

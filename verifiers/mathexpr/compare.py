@@ -269,7 +269,7 @@ def _option(text: str) -> Answer:
 
 def _vector(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
     """Compares a row, a column or a sum of unit vectors with a tuple of its coordinates."""
-    parts = _parts(gold.node, len(answer.items))
+    parts = _parts(gold.node)
     return "type_clash" if parts is None else _ordered(parts, answer.items, policy, budget)
 
 
@@ -277,7 +277,7 @@ def _parts(node: Node | None, count: int = 0) -> tuple[Answer, ...] | None:
     """Returns the coordinates of a vector that is written as a matrix or as a sum of unit vectors, else None.
 
     Args:
-        count: how many the other vector has; 2i + 3j is (2, 3, 0) beside three.
+        count: how many the gold has; an answer 2i + 3j is (2, 3, 0) if it has three.
     """
     if node is None:
         return None
@@ -294,6 +294,8 @@ def _scalars(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
     assert gold.node is not None
     assert answer.node is not None
     g, a = gold.node, answer.node
+    if g.op == a.op == "fn" and g.value == a.value == "mod" and not equal(g.args[1], a.args[1], budget):
+        return "different"  # 2 (mod 15) and 2 (mod 16)
     if gold.unit is not None and answer.unit is not None and gold.unit.dimension and answer.unit.dimension:
         if gold.unit.dimension != answer.unit.dimension:
             on_its_scale = _temperature(a, answer.unit, gold.unit, policy)
@@ -548,13 +550,17 @@ def _orders(
 
 def _distinct(items: tuple[Answer, ...], policy: Policy, budget: Budget) -> tuple[Answer, ...]:
     """Leaves out what was there before. 1.4 and 1.375 are two values, though 1.375 is 1.4 when rounded."""
-    kept: list[Answer] = []
+    kept: list[tuple[Answer, Counter[Fraction] | None]] = []
     for item in items:
+        value = _exact_values((item,))
         if not any(
-            compared(other, item, policy, budget) == compared(item, other, policy, budget) == "equal" for other in kept
+            value == before
+            if value is not None and before is not None
+            else compared(other, item, policy, budget) == "equal" and compared(item, other, policy, budget) == "equal"
+            for other, before in kept
         ):
-            kept.append(item)
-    return tuple(kept)
+            kept.append((item, value))
+    return tuple(item for item, _ in kept)
 
 
 def _matched(wanted: tuple[Answer, ...], items: tuple[Answer, ...], policy: Policy, budget: Budget) -> str:
@@ -639,7 +645,8 @@ def _tuple_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
             return "type_clash"
         return _in_order(gold.items, answer.items, policy, budget)
     if answer.kind == "scalar" and answer.node is not None:
-        return _vector(answer, gold, policy, budget)
+        parts = _parts(answer.node, len(gold.items))
+        return "type_clash" if parts is None else _ordered(gold.items, parts, policy, budget)
     if answer.kind == "list" and answer.joined_by != "or":
         return _in_order(gold.items, answer.items, policy, budget)
     if answer.kind == "region" and len(gold.items) == 2:

@@ -31,7 +31,7 @@ def same_families(gold: Answer, answer: Answer, prompt: str) -> bool:
     """
     if not (gold.bound or answer.bound or (free(gold) and _TRIGONOMETRY.search(prompt))):
         return False
-    if "tuple" in (gold.kind, answer.kind) and gold.brackets != answer.brackets:
+    if gold.kind == answer.kind == "tuple" and gold.brackets != answer.brackets:
         return False  # intervals, open and closed
     sides = []
     for side, other in ((gold, answer), (answer, gold)):

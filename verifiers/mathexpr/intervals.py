@@ -149,11 +149,10 @@ class Intervals:
         if a.im is not None:
             half = Complex(mpi.mpi_div(_ONE, (from_int(2), from_int(2)), self.precision))
             return self.exp(self.mul(half, self.log(a)))
-        sign = _sign(a.re)
-        if sign is None:
-            raise Undefined
-        if sign >= 0:
+        if mpf_cmp(a.re[0], fzero) >= 0:
             return Complex(mpi.mpi_sqrt(a.re, self.precision))
+        if _sign(a.re) is None:
+            raise Undefined
         return Complex(_ZERO, mpi.mpi_sqrt(mpi.mpi_neg(a.re), self.precision))
 
     def root(self, a: Complex, degree: Complex, node: Node) -> Complex:

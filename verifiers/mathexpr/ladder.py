@@ -14,7 +14,7 @@ from verifiers.mathexpr import intervals
 from verifiers.mathexpr.evaluate import OPAQUE, Undefined, Unsupported, seed
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.intervals import Complex, Intervals
-from verifiers.mathexpr.limits import Budget, TooHard, current
+from verifiers.mathexpr.limits import BUDGET, Budget, TooHard, current
 from verifiers.mathexpr.modular import fingerprint, residues
 from verifiers.mathexpr.nodes import Node, has_op, is_calculus, symbols, unevaluated, walk
 from verifiers.mathexpr.normal import normal
@@ -22,12 +22,13 @@ from verifiers.mathexpr.normal import normal
 _LOW, _HIGH = 192, 1024  # bits: most differences show at the first precision; the second confirms agreement
 _LARGEST = 10_000  # bits before the point up to which agreement of constants is confirmed
 _POINTS, _AGREEMENTS = 16, 5
+_ONE = Fraction(1)
 _FAR = (Fraction(10), Fraction(100), Fraction(10_000))
+_SCALES = (_ONE, _ONE / 4, 3 * _ONE)
 _INTEGERS = (Fraction(0), Fraction(4), *_FAR)
 _MOST_CONSTANTS = 9
-_MIXED, _FEW = 24, 8  # distant points: at least, of several names; of sums
+_MIXED, _FEW = 32, 8  # distant points: of several names at least; of sums, and where half of the budget is spent
 _LONGEST = 20  # terms of a sum at such a point
-_ONE = Fraction(1)
 _FUNCTION = frozenset({"fn"})
 _WHOLE = frozenset({"fact", "binom", "sum", "prod"})
 _SERIES = frozenset({"sum", "prod"})
@@ -152,24 +153,21 @@ class Point:
         chance, at = seed(name, self.index), self.names.index(name) if name in self.names else seed(name)
         share, bit = Fraction(chance % 9973 + 1, 9974), _bit(self.index, at)
         if self.near:
-            alone = len(self.names) == 1  # then each size is taken with all four pairs of signs
-            size = self.near[(self.index // (4 if alone else 2) * (at + 1) + seed(name)) % len(self.near)]
+            size = self.near[(self.index // 2 if len(self.names) == 1 else chance >> 30) % len(self.near)]
             if name in self.whole:
                 share = Fraction(math.floor(size) - size + 2 * (chance % 2) + _bit(self.index, at + 3))
-            elif size and (self.index if alone else chance >> 20) & 2:
-                share = -share
             return (-1 if bit else 1) * (size + share)
         if name in self.whole:
             return Fraction(2 * (chance % (2 + self.index // 2)) + bit)
-        large = 3 if chance >> 20 & 1 else 1
+        scale = _SCALES[self.index // 4 % len(_SCALES)]
         match self.index % 4:
             case 0:
                 return share
             case 1:
                 return 1 + 3 * share
             case 2:
-                return -large * share
-        return (1 if (self.index // 4 + at) % 2 else -1) * large * share
+                return -scale * share
+        return (1 if (self.index // 4 + at) % 2 else -1) * scale * share
 
     def integer(self, name: str) -> int:
         value = self.fraction(name)
@@ -187,7 +185,7 @@ def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
 
     Agreement near zero proves nothing beyond a bend, such as that of |x - 5|: then distant points are compared too.
     """
-    names = sorted(symbols(a) | symbols(b))
+    names, bends = sorted(symbols(a) | symbols(b)), _bends(a) or _bends(b)
     whole = _counting(a) | _counting(b)
     imaginary = _wants_complex(a) or _wants_complex(b)
     real = complex_same = complex_different = 0
@@ -209,20 +207,24 @@ def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
             complex_same += 1
         else:
             complex_different += 1
-        if index >= (7 if whole else 5) and real >= _AGREEMENTS:
+        if index >= (11 if bends else 7 if whole else 5) and real >= _AGREEMENTS:
             break
     few = real < _AGREEMENTS - 2
-    if few or _bends(a) or _bends(b):
+    if few or bends:
         near = _distant(a, b)
         series = has_op(a, _SERIES) or has_op(b, _SERIES)  # costly, so few points
-        count = _FEW if series else 4 * len(near) if len(names) == 1 else max(2 * len(near), _MIXED)
+        count = _FEW if series else 2 * len(near) if len(names) == 1 else max(2 * len(near), _MIXED)
         points = [Point(index, names, whole=whole, imaginary=imaginary, near=near) for index in range(count)]
         if _differs_at_integers(a) or _differs_at_integers(b):
-            points += [
-                Point(index, names, whole=set(names), imaginary=imaginary, near=_INTEGERS)
+            every = set(names)
+            integers = (
+                Point(index, names, whole=every, imaginary=imaginary, near=_INTEGERS)
                 for index in range(2 * len(_INTEGERS))
-            ]
-        for point in points:
+            )
+            points = [*integers, *points]
+        for number, point in enumerate(points):
+            if number >= len(points) - count + _FEW and budget.left < BUDGET // 2:
+                break
             try:
                 same, is_real = _compared_at(point, a, b, budget)
             except Unsupported:
@@ -282,9 +284,10 @@ def _bends(node: Node) -> bool:
 
 
 def _distant(a: Node, b: Node) -> list[Fraction]:
-    """Returns zero, the sizes of the constants of both expressions, where they may bend, and distant sizes."""
+    """Returns sizes of points: above zero, on both sides of the constants, where expressions may bend, and far away."""
     constants = {abs(part.value) for node in (a, b) for part in walk(node) if part.op == "num"}
-    sizes = [Fraction(0), *sorted(constants, reverse=True)[:_MOST_CONSTANTS], *_FAR]
+    largest = sorted(constants, reverse=True)[:_MOST_CONSTANTS]
+    sizes = sorted({Fraction(0), *largest, *(max(Fraction(0), size - 1) for size in largest), *_FAR})
     if has_op(a, _SERIES) or has_op(b, _SERIES):
         sizes = [size for size in sizes if size <= _LONGEST]
     return sizes

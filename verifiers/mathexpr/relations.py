@@ -10,7 +10,7 @@ from verifiers.mathexpr.answers import Answer, Piece
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.ladder import equal, order
 from verifiers.mathexpr.limits import Budget, Unreadable
-from verifiers.mathexpr.nodes import Node, has_op, number, substitute, symbol, symbols, walk
+from verifiers.mathexpr.nodes import INFINITY, Node, has_op, number, substitute, symbol, symbols, walk
 from verifiers.mathexpr.normal import normal
 from verifiers.mathexpr.piecewise import same_cases
 from verifiers.mathexpr.regions import MIRROR, Pieces
@@ -68,7 +68,9 @@ def region_gold(gold: Answer, answer: Answer, budget: Budget) -> str:
     elif answer.kind == "empty":
         pieces = ()
     elif answer.kind == "relation" and answer.node is not None:
-        turned = regions.scaled(answer.node, sign_only=True)
+        turned, plane = regions.scaled(answer.node, sign_only=True), _half_plane(gold)
+        if turned is None and plane is not None and answer.node.op == "chain":
+            return _same_inequality(plane, answer.node, budget)
         if turned is None:
             return "unsolved"
         pieces = turned[1]
@@ -127,8 +129,11 @@ def names_value(chain: Node) -> bool:
 
 
 def same_residues(congruence: Node, form: Node) -> bool:
-    """Returns whether a congruence and a form have the same residues, as n = 3 (mod 7) and 7k + 3."""
+    """Returns whether a congruence and a form have the same residues, as n = 3 (mod 7), and 7k + 3 or 3 (mod 7)."""
     names = symbols(form)
+    if form.op == "fn" and form.value == "mod" and congruence.args[0].op == "sym":
+        values = [value for node in (*congruence.args[1:], *form.args) if (value := rational(node)) is not None]
+        return len(values) == 4 and values[1] == values[3] > 1 and (values[0] - values[2]) % values[1] == 0
     if len(names) != 1 or has_op(form, frozenset({"pow", "div", "fn", "fact", "binom", "root", "abs"})):
         return False
     name = next(iter(names))
@@ -189,7 +194,9 @@ def structure(gold: Answer, answer: Answer, budget: Budget) -> str:
     if g is not None and g.op == "congruence" and answer.kind == "scalar" and a is not None:
         return verdict(same_residues(g, a), True)
     if g is not None and g.op == "chain" and answer.kind == "region":
-        solved = regions.scaled(g)
+        solved, plane = regions.scaled(g), _half_plane(answer)
+        if solved is None and plane is not None:
+            return _same_inequality(g, plane, budget)
         same_name = solved is not None and answer.name in ("", solved[0])
         return verdict(solved is not None and same_name and regions.same_region(solved[1], answer.pieces, budget), True)
     if g is not None and g.op == "chain" and answer.kind == "list" and len(set(g.value)) == 1 and g.value[0] in "<>":
@@ -211,8 +218,27 @@ def structure(gold: Answer, answer: Answer, budget: Budget) -> str:
         same = gap is not None and gap.denominator == 1
         same = same and equal(g.args[0], a.args[0], budget) and equal(g.args[2], a.args[2], budget)
         return verdict(budget.decided("rational", same), True)
-    if g.op == a.op == "chain" and len(g.args) == len(a.args) == 2 and {g.value[0], a.value[0]} <= set(MIRROR):
-        sign = _proportion(_difference(g), _difference(a), budget)
-        wanted = g.value[0] if sign == 1 else MIRROR[g.value[0]]
-        return verdict(budget.decided("points", bool(sign) and a.value[0] == wanted), True)
+    if g.op == a.op == "chain":
+        return _same_inequality(g, a, budget)
     return verdict(budget.decided("normal", False), True)
+
+
+def _half_plane(answer: Answer) -> Node | None:
+    """Returns y < 2x - 2 as a relation, of a region with one end in which there are names; else None."""
+    if not answer.name or len(answer.pieces) != 1:
+        return None
+    (piece,) = answer.pieces
+    if piece.low == regions.MINUS_INFINITY and symbols(piece.high):
+        return Node("chain", (symbol(answer.name), piece.high), ("<=" if piece.high_closed else "<",))
+    if piece.high == INFINITY and symbols(piece.low):
+        return Node("chain", (symbol(answer.name), piece.low), (">=" if piece.low_closed else ">",))
+    return None
+
+
+def _same_inequality(g: Node, a: Node, budget: Budget) -> str:
+    """Compares inequalities of two sides, up to a factor."""
+    if not len(g.args) == len(a.args) == 2 or not {g.value[0], a.value[0]} <= set(MIRROR):
+        return verdict(budget.decided("normal", False), True)
+    sign = _proportion(_difference(g), _difference(a), budget)
+    wanted = g.value[0] if sign == 1 else MIRROR[g.value[0]]
+    return verdict(budget.decided("points", bool(sign) and a.value[0] == wanted), True)

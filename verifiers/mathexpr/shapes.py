@@ -119,8 +119,11 @@ def _over_integers(node: Node) -> Answer | None:
 
 
 def _integers(node: Node) -> Answer | None:
-    """Returns {x in Z | -2 < x < 3} as a finite set; None for a builder over other sets."""
-    head = node.args[0]
+    """Returns {x in Z | -2 < x < 3} as a finite set, also {x | x in Z, -2 < x < 3}; None for a builder over others."""
+    head, *conditions = node.args
+    over = [one for one in conditions if one.op == "chain" and one.value == ("in",) and one.args[0] == head]
+    if head.op == "sym" and len(over) == 1 < len(conditions) and node.value == "and":
+        return _integers(node.with_args((over[0], *(one for one in conditions if one is not over[0]))))
     if (
         head.op != "chain"
         or head.value != ("in",)
