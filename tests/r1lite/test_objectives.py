@@ -112,6 +112,12 @@ def test_equal_rewards_give_exactly_zero_in_opo_and_gdpo():
     equal = tensor([[0.1, None, 0.1]])
     assert advantages.optimal_baseline(equal, torch.tensor([[3, 1, 7]])).tolist() == [[0.0] * 3]
     assert advantages.decoupled(torch.stack([equal, equal]), [1.0, 0.3], equal).tolist() == [[0.0] * 3]
+    # Beside other groups too, whose sums have a mean of 0 only up to rounding.
+    parts = torch.randint(0, 2, (2, 6, 4), generator=torch.Generator().manual_seed(0)).float()
+    parts[:, 0] = 1.0
+    found = advantages.decoupled(parts, [1.0, 0.1], parts[0] + 0.1 * parts[1])
+    assert found[0].tolist() == [0.0] * 4
+    assert bool(found.any())
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
