@@ -659,6 +659,13 @@ def test_the_top_tokens_are_those_above_the_quantile(values, share):
     assert kept.tolist()[0] == [value >= bound - 1e-9 for value in values]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_top_tokens_that_tie_stay_together_whatever_their_micro_batches_round_to(dtype):
+    entropy = torch.tensor([[2.895365585323688, 2.895365585323688 - 1e-6, 2.8, 3.0, 0.1]], dtype=dtype)
+    threshold = entropy_threshold(entropy[0], 0.25)
+    assert top_entropy(entropy, entropy > 0, threshold=threshold).tolist() == [[True, True, False, True, False]]
+
+
 @pytest.mark.parametrize(
     ("coef", "entropy", "expected"), [(0.0, 0.2, 0.005), (0.0, 0.3, 0.0), (0.01, 0.3, 0.005), (0.999, 0.1, 1.0)]
 )
