@@ -43,6 +43,8 @@ ESTIMATOR_NAMES = (
     *("optimal_token", "maxrl", "gdpo", "pass_at_k", "best_of_group", "a_star"),
 )
 
+WHITENED = ("reinforce_pp", "reinforce_pp_baseline")  # estimators that always whiten
+
 
 class RLConfig(PlanningConfig, RolloutConfig, TrainConfig, ObjectiveConfig):
     """Settings of sampling groups, scoring them, and learning from the scores."""
@@ -264,4 +266,4 @@ class GRPOConfig(RLConfig):
     @property
     def has_token_advantages(self) -> bool:
         """True if tokens of one completion may have different advantages."""
-        return self.whiten_advantages or self.advantage.startswith("reinforce_pp") or self.advantage == "optimal_token"
+        return self.whiten_advantages or self.advantage in (*WHITENED, "optimal_token")

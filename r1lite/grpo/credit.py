@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from r1lite.config import PPOConfig, RLConfig
+from r1lite.config.rl import WHITENED
 from r1lite.errors import RunError
 from r1lite.grpo.estimators import EstimatorInputs, estimator
 from r1lite.grpo.minibatch import RolloutBatch, to_groups, to_rows
@@ -108,7 +109,7 @@ def assign(
             advantages = _of_completions(config, rewards - kl_costs, groups, terms)
         for micro_batch in micro_batches:
             micro_batch.advantages = to_rows(advantages, micro_batch)
-    if config.whiten_advantages or config.advantage.startswith("reinforce_pp"):
+    if config.whiten_advantages or config.advantage in WHITENED:
         _whiten(micro_batches)
     if advantages is None or config.has_token_advantages:
         advantages = to_groups([_row_means(micro_batch) for micro_batch in micro_batches], micro_batches, rewards)

@@ -208,14 +208,15 @@ def decoupled(parts: Tensor, weights: Sequence[float], rewards: Tensor, *, ddof:
         weights: w, K numbers.
         rewards: [P, G]; NaN = unscored, whatever the parts say (a sum must not hide a failed check).
 
-    Returns: [P, G]; exactly 0 everywhere if no part has a signal in any group.
+    Returns: [P, G]; exactly 0 for a group in which no part has a signal.
     """
     scored = _scored(rewards)
-    total = torch.zeros_like(rewards)
+    total, signal = torch.zeros_like(rewards), torch.zeros_like(rewards[:, 0], dtype=torch.bool)
     for part, weight in zip(parts, weights, strict=True):
         part = torch.where(scored, part, torch.nan)
-        total = total + weight * group_relative(part, ddof=ddof, eps=eps)
-    return normalized(total, scored, ddof=ddof, eps=eps)
+        total, signal = total + weight * group_relative(part, ddof=ddof, eps=eps), signal | has_signal(part)
+    # The sums of every group have mean 0, and so has the batch, but for rounding, which a silent group must not get.
+    return torch.where(signal[:, None], normalized(total, scored, ddof=ddof, eps=eps), 0.0)
 
 
 def discounted_returns(rewards: Tensor, mask: Tensor, *, gamma: float = 1.0) -> Tensor:

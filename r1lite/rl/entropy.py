@@ -9,14 +9,16 @@ import math
 
 from torch import Tensor
 
+_ROUNDING = 1e-5  # relative: siblings have the same first entropy, but for the rounding of their micro-batches
+
 
 def top_entropy(entropy: Tensor, mask: Tensor, *, threshold: float) -> Tensor:
-    """The tokens at which the policy was least sure (arXiv:2506.01939), bool [B, T].
+    """The tokens at which the policy was least sure (arXiv:2506.01939), bool [B, T]; all that tie with the last one.
 
     Args:
         threshold: nats, of `entropy_threshold`.
     """
-    return mask & (entropy >= threshold)
+    return mask & (entropy >= threshold - _ROUNDING * abs(threshold))
 
 
 def entropy_threshold(entropies: Tensor, share: float) -> float:

@@ -138,6 +138,23 @@ def try_scorer(task: Task, config: ProblemsConfig, scorer: Scorer, problems: Pro
     return [f"a trial completion could not be checked: {error}" for error in errors]
 
 
+def told_apart(problems: Sequence[Problem]) -> list[Problem]:
+    """Returns the problems; different ones with one id get a number, as in "7#2", since training knows them by their id
+    (pass rates, optimal values, groups that are sampled ahead)."""
+    names: dict[tuple[str, str, str | None, str], str] = {}
+    used: dict[str, int] = {}  # id -> number of the last problem that got it
+    for problem in problems:
+        key, name = (problem.id, problem.prompt, problem.answer, str(problem.tests)), problem.id
+        if key in names:
+            continue
+        while name in used:
+            used[problem.id] += 1
+            name = f"{problem.id}#{used[problem.id]}"
+        names[key], used[name] = name, 1
+    of_problems = (names[one.id, one.prompt, one.answer, str(one.tests)] for one in problems)
+    return [replace(problem, id=name) for problem, name in zip(problems, of_problems, strict=True)]
+
+
 def make_prompts(problems: Sequence[Problem], config: ProblemsConfig, model: Any, tokenizer: Any) -> list[Prompt]:
     """Renders and tokenizes the prompts. Raises UserError if one is too long or the tokenizer does not fit."""
     made = _tokenized(problems, config, tokenizer)

@@ -42,7 +42,7 @@ from r1lite.run.model_digests import changed_model, model_digests
 from r1lite.run.places import claim_path
 from r1lite.run.run_dir import RunDir, Unwritten
 from r1lite.run.watchdog import Watchdog
-from r1lite.scoring.problems import fingerprint, load_problems, make_prompts, try_scorer, without_long
+from r1lite.scoring.problems import fingerprint, load_problems, make_prompts, told_apart, try_scorer, without_long
 from r1lite.scoring.scorer import Scorer, describe, make_scorer
 from r1lite.tasks import Problems, Task, find
 from r1lite.training.early import RESTARTED
@@ -145,7 +145,7 @@ def _open_run(
         model, tokenizer = load_empty(config) if elsewhere else load(config)
         problems = without_long(problems, config, model, tokenizer)
         tested = problems.test[: config.tested_problems or 1]  # one shows what prompts look like without evaluations
-        trained_on = problems.train if isinstance(config, RLConfig) else []
+        trained_on = told_apart(problems.train) if isinstance(config, RLConfig) else []
         prompts = make_prompts([*tested, *trained_on], config, model, tokenizer)
         test, train = prompts[: len(tested)], prompts[len(tested) :]
         loaded = None if training_data is None else training_data(config, problems, test, model, tokenizer)

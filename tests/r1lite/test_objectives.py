@@ -112,6 +112,12 @@ def test_equal_rewards_give_exactly_zero_in_opo_and_gdpo():
     equal = tensor([[0.1, None, 0.1]])
     assert advantages.optimal_baseline(equal, torch.tensor([[3, 1, 7]])).tolist() == [[0.0] * 3]
     assert advantages.decoupled(torch.stack([equal, equal]), [1.0, 0.3], equal).tolist() == [[0.0] * 3]
+    # Beside other groups too, whose sums have a mean of 0 only up to rounding.
+    parts = torch.randint(0, 2, (2, 6, 4), generator=torch.Generator().manual_seed(0)).float()
+    parts[:, 0] = 1.0
+    found = advantages.decoupled(parts, [1.0, 0.1], parts[0] + 0.1 * parts[1])
+    assert found[0].tolist() == [0.0] * 4
+    assert bool(found.any())
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -651,6 +657,13 @@ def test_the_top_tokens_are_those_above_the_quantile(values, share):
     kept = top_entropy(entropy, entropy >= 0, threshold=entropy_threshold(entropy[0], share))
     bound = papers.quantile(values, 1 - share)
     assert kept.tolist()[0] == [value >= bound - 1e-9 for value in values]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_top_tokens_that_tie_stay_together_whatever_their_micro_batches_round_to(dtype):
+    entropy = torch.tensor([[2.895365585323688, 2.895365585323688 - 1e-6, 2.8, 3.0, 0.1]], dtype=dtype)
+    threshold = entropy_threshold(entropy[0], 0.25)
+    assert top_entropy(entropy, entropy > 0, threshold=threshold).tolist() == [[True, True, False, True, False]]
 
 
 @pytest.mark.parametrize(

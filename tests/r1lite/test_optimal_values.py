@@ -38,9 +38,19 @@ def test_a_single_completion_is_compared_with_the_value():
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory, few_problems):
+def one_id(tmp_path_factory, few_problems):
+    """Different problems with one id, as in a set that was joined from several."""
+    folder = tmp_path_factory.mktemp("one_id")
+    for path in few_problems.iterdir():
+        made = [json.dumps({**row, "id": "7"}) + "\n" for _, row in rows(path)]
+        (folder / path.name).write_text("".join(made), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, one_id):
     out = tmp_path_factory.mktemp("values") / "whole"
-    assert main(["grpo", *FLAGS, "--source", str(few_problems), "--steps", "2", "--out", str(out)]) == 0
+    assert main(["grpo", *FLAGS, "--source", str(one_id), "--steps", "2", "--out", str(out)]) == 0
     return out
 
 
@@ -48,7 +58,7 @@ def test_values_are_of_the_problems_that_are_asked(whole):
     """A = r - V*, V* = b log mean e^(r/b) of the reference's samples."""
     rewards, rollouts = kept(whole), rollouts_of(whole)
     assert sorted(rewards) == sorted({row["problem_id"] for row in rollouts})
-    assert len(rollouts) == 10
+    assert len(rollouts) == len(rewards) == len({row["question"] for row in rollouts}) == 10
     for row in rollouts:
         samples = rewards[row["problem_id"]]
         assert len(samples) == 3
@@ -57,9 +67,9 @@ def test_values_are_of_the_problems_that_are_asked(whole):
     assert len({r for samples in rewards.values() for r in samples}) > 1
 
 
-def test_a_run_that_goes_on_estimates_by_the_weights_it_began_with(whole, few_problems, tmp_path):
+def test_a_run_that_goes_on_estimates_by_the_weights_it_began_with(whole, one_id, tmp_path):
     out = tmp_path / "part"
-    assert main(["grpo", *FLAGS, "--source", str(few_problems), "--steps", "1", "--out", str(out)]) == 0
+    assert main(["grpo", *FLAGS, "--source", str(one_id), "--steps", "1", "--out", str(out)]) == 0
     begun = kept(out)
     assert len(begun) == 5
     assert begun.items() <= kept(whole).items()

@@ -79,3 +79,8 @@ def test_soft_gates_hold_back_what_they_take_a_tenth_of():
         ObjectiveConfig(loss="sapo"), LossInputs(lp, torch.zeros_like(lp), torch.ones(1), torch.ones(1, 2) > 0)
     )
     assert found.held_high.tolist() == [[True, False]]
+
+
+def test_an_estimator_of_your_own_is_not_whitened_for_its_name():
+    assert not GRPOConfig(advantage="reinforce_pp_mine:centred").has_token_advantages
+    assert GRPOConfig(advantage="reinforce_pp_baseline").has_token_advantages

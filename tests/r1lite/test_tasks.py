@@ -8,6 +8,7 @@ import pytest
 
 from r1lite.config import EvalConfig
 from r1lite.errors import UserError
+from r1lite.scoring.problems import told_apart
 from r1lite.tasks import Problems, Source, Task, find
 from r1lite.tasks import load as load_task
 from r1lite.tasks.command import main as tasks_command
@@ -187,3 +188,19 @@ def test_templates(tiny_tokenizer):
             check(bad)
     with pytest.raises(UserError, match="no chat template"):
         render("chat", "1+1?", tiny_tokenizer)
+
+
+@pytest.mark.parametrize(
+    ("ids_and_questions", "names"),
+    [
+        ("a1 b2", "a b"),
+        ("a1 a2 a3", "a a#2 a#3"),
+        ("a1 a2 a1 a2", "a a#2 a a#2"),  # the same problem twice is one problem
+        ("a1 a#23 a4", "a a#2 a#3"),
+    ],
+)
+def test_different_problems_with_one_id_are_told_apart(ids_and_questions, names):
+    problems = [Problem(one[-1], id=one[:-1]) for one in ids_and_questions.split()]
+    told = told_apart(problems)
+    assert [problem.id for problem in told] == names.split()
+    assert [problem.prompt for problem in told] == [problem.prompt for problem in problems]
