@@ -110,6 +110,7 @@ def test_reasons(verifier: CodeVerifier, tests: Any, code: str, score: float, re
         ('```python\ndef add(a, b):\n    """\n    ```\n    add(1, 2)\n    ```\n    """\n    return a + b\n```', 1.0),
         ("1. so:\n\n    ```python\n    def add(a, b):\n        return a + b\n    ```\n", 1.0),
         ("~~~python\ndef add(a, b): return a + b\n~~~", 1.0),
+        ("\ufeffdef add(a, b): return a + b", 1.0),
         ("```python\ndef add(a, b): return a + b", 1.0),
         ("<answer>```python\ndef add(a, b): return a + b\n```</answer>", 1.0),
         ("<answer>\n```python\ndef add(a, b): return a + b\n</answer>", 1.0),

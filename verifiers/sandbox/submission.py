@@ -51,6 +51,7 @@ def extract(text: str, tags: tuple[str, ...], entry_point: str | None = None) ->
         answer = _answer(text, start)
         span = answer or (start, len(text))
         code = text[slice(*span)]
+    code = code.removeprefix("\ufeff")  # the mark of a file's encoding, which Python skips
     if not code.strip():
         raise NoSubmissionError("the completion holds no code")
     if len(code) > MAX_CHARS:
