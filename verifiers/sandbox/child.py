@@ -460,7 +460,6 @@ def _be_program(channel: Channel, job: Any) -> None:
     """Runs standard input style: the process becomes the program, including its exit status."""
     sys.argv = ["main.py", *job.get("argv", ())]
     _open_streams()
-    threading.stack_size = _stack_size
     code = _Program(channel).run(job["code"]) or 0
     try:  # as the interpreter does before it ends
         if threading.active_count() > 1:
@@ -486,9 +485,9 @@ def _open_streams() -> None:
         setattr(sys, f"__{name}__", stream)
 
 
-def _stack_size(size: int = 0) -> int:
-    """`threading.stack_size`, at most half of the address limit: programs request far more than they use."""
-    return _thread.stack_size(min(size, linux.hard_limit(linux.RLIMIT_AS) // 2))
+def stack_size(size: int = 0) -> int:
+    """`threading.stack_size`, at most a quarter of the address limit: programs request far more than they use."""
+    return _thread.stack_size(min(size, linux.hard_limit(linux.RLIMIT_AS) // 4))
 
 
 def _flush() -> None:
