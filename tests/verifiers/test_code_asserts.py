@@ -11,6 +11,7 @@ from verifiers import Completion, GoldError, Problem, Verdict
 from verifiers.sandbox import CodeVerifier, probe
 from verifiers.sandbox.literal import comparisons
 from verifiers.sandbox.names import resolve
+from verifiers.sandbox.oracle import Candidate, RemoteStopError
 
 
 @pytest.fixture(scope="module")
@@ -339,3 +340,14 @@ def test_a_value_without_a_text_is_a_wrong_answer(verifier: CodeVerifier, test: 
 def test_a_value_that_ends_the_tests_process_is_a_verdict(verifier: CodeVerifier, text: str) -> None:
     verdict = judged(verifier, "exec(f(3))", f"def f(x): return {text!r}")
     assert (verdict.score, verdict.reason) == (0, "RTE"), verdict.detail
+
+
+def test_a_first_message_that_takes_all_memory_is_a_verdict() -> None:
+    class Full:
+        def receive(self) -> None:
+            raise MemoryError
+
+    candidate = Candidate(Full(), {})  # type: ignore[arg-type]
+    with pytest.raises(RemoteStopError):
+        candidate.start()
+    assert candidate.stopped[0] == "MLE"

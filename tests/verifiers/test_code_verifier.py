@@ -110,6 +110,14 @@ def test_reasons(verifier: CodeVerifier, tests: Any, code: str, score: float, re
         ('```python\ndef add(a, b):\n    """\n    ```\n    add(1, 2)\n    ```\n    """\n    return a + b\n```', 1.0),
         ("1. so:\n\n    ```python\n    def add(a, b):\n        return a + b\n    ```\n", 1.0),
         ("~~~python\ndef add(a, b): return a + b\n~~~", 1.0),
+        ("\ufeffdef add(a, b): return a + b", 1.0),
+        ("```python:add.py\ndef add(a, b): return a + b\n```", 1.0),
+        ("```{.python}\ndef add(a, b): return a + b\n```", 1.0),
+        ("```python,linenos\ndef add(a, b): return a + b\n```", 1.0),
+        ("```cpp:add.cc\nint add;\n```\n```python3.11\ndef add(a, b): return a + b\n```", 1.0),
+        ("With `+`:```python\ndef add(a, b): return a + b\n```", 1.0),
+        ("So it stands in ```python\n```python\ndef add(a, b): return a + b\n```", 1.0),
+        ("> ```python\n> def add(a, b):\n>     return a + b\n> ```", 1.0),
         ("```python\ndef add(a, b): return a + b", 1.0),
         ("<answer>```python\ndef add(a, b): return a + b\n```</answer>", 1.0),
         ("<answer>\n```python\ndef add(a, b): return a + b\n</answer>", 1.0),
@@ -225,6 +233,9 @@ def test_a_checker_that_comes_with_the_tests_is_a_program_in_the_sandbox(tmp_pat
         own = {**ADD, "checker": {"program": ROUNDED}}
         assert judged(verifier, own, "def add(a, b): return a + b").reason == "AC"
         assert judged(verifier, own, "def add(a, b): return a - b").reason == "WA"
+        zoned = b'["ok",{"T":["time","00:00+01:00"]}]'  # read, but never sent: the checker can't receive it
+        forged = f"import os\ndef add(a, b): os.write(3, {len(zoned).to_bytes(4, 'little') + zoned!r})"
+        assert judged(verifier, own, forged).reason == "WA"
         whole = {**STDIN, "checker": {"program": "def check(given, expected, got): return expected in got"}}
         assert judged(verifier, whole, "print('the sum is', sum(map(int, input().split())))").reason == "AC"
         judged(verifier, {**ADD, "checker": {"program": touch}}, "def add(a, b): return a + b")

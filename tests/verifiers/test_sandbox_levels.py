@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import math
 import os
@@ -184,6 +185,38 @@ def add(a, b):
     for level in ("landlock", "rlimit-only"):
         with CodeVerifier(isolation=level, servers=1) as verifier:
             assert verifier(Problem(tests=ADD), Completion(code)).score == 1
+
+
+@pytest.mark.parametrize("level", ["ns", "landlock", "rlimit-only"])
+def test_segments_semaphores_and_queues_of_other_processes_are_out_of_reach(level: str) -> None:
+    needs(level)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.shmat.restype = ctypes.c_void_p
+    segment, semaphores, queue = libc.shmget(0, 8, 0o1600), libc.semget(0, 1, 0o1600), libc.msgget(0, 0o1600)
+    name = f"/verifiers-{os.getpid()}".encode()
+    os.close(libc.mq_open(name, os.O_CREAT | os.O_RDWR, 0o600, None))
+    code = f"""
+import ctypes
+libc = ctypes.CDLL(None)
+def add(a, b):
+    tried = [libc.shmat({segment}, None, 0), libc.shmctl({segment}, 0, None), libc.semctl({semaphores}, 0, 16, 7),
+             libc.semop({semaphores}, bytes(6), 1), libc.semtimedop({semaphores}, bytes(6), 1, None),
+             libc.msgsnd({queue}, bytes([1] + [0] * 15), 8, 0), libc.msgrcv({queue}, bytes(16), 8, 0, 0o4000),
+             libc.msgctl({queue}, 0, None), libc.mq_unlink({name!r})]
+    return a + b if set(tried) == {{-1}} else tried
+"""
+    try:
+        with CodeVerifier(isolation=level, servers=1) as verifier:
+            verdict = verifier(Problem(tests=ADD), Completion(code))
+    finally:
+        left = (
+            libc.mq_unlink(name),
+            libc.shmctl(segment, 0, None),
+            libc.semctl(semaphores, 0, 0),
+            libc.msgctl(queue, 0, None),
+        )
+    assert verdict.score == 1, verdict
+    assert left == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("level", ["full", "ns", "landlock"])

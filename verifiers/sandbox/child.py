@@ -7,8 +7,10 @@ expected value, and everything it sends is treated as data only.
 from __future__ import annotations
 
 import _socket
+import _thread
 import atexit
 import builtins
+import contextlib
 import gc
 import os
 import sys
@@ -457,23 +459,40 @@ def _type_only(value: Any) -> Any:
 def _be_program(channel: Channel, job: Any) -> None:
     """Runs standard input style: the process becomes the program, including its exit status."""
     sys.argv = ["main.py", *job.get("argv", ())]
-    _, failure = _Program(channel).run(job["code"])
-    code = 0
-    if failure is not None:
-        code = failure
+    _open_streams()
+    code = _Program(channel).run(job["code"]) or 0
     try:  # as the interpreter does before it ends
         if threading.active_count() > 1:
             threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
         _flush()
+        gc.collect()  # leaves each object before what it holds: the next call closes a file before its descriptor
+        sys.modules.pop("__main__", None)
+        gc.collect()
+        with contextlib.suppress(Exception):  # it is closed or detached
+            sys.__stdout__.flush()  # type: ignore[union-attr]
     except BaseException:  # a closed or replaced stream: the interpreter has its own exit status for it
         code = code or 120
     os._exit(code)
 
 
+def _open_streams() -> None:
+    """Opens the standard streams again: those of the fork-server take a pipe for its /dev/null, which can be sought."""
+    for number, (name, mode) in enumerate({"stdin": "r", "stdout": "w", "stderr": "w"}.items()):
+        old = getattr(sys, name)
+        stream = open(number, mode, 1 if name == "stderr" else -1, old.encoding, old.errors, closefd=False)  # noqa: SIM115
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
+def stack_size(size: int = 0) -> int:
+    """`threading.stack_size`, at most a quarter of the address limit: programs request far more than they use."""
+    return _thread.stack_size(min(size, linux.hard_limit(linux.RLIMIT_AS) // 4))
+
+
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
+        if stream is not None and not getattr(stream, "closed", False):
             stream.flush()
 
 
@@ -481,8 +500,8 @@ class _Program:
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
 
-    def run(self, code: str) -> tuple[types.ModuleType | None, int | None]:
-        """Runs the program; returns (module, exit status), where None means that it ran to the end of its text."""
+    def run(self, code: str) -> int | None:
+        """Runs the program; returns its exit status, None if it ran to the end of its text."""
         try:
             compiled = compile(code, "main.py", "exec", dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
@@ -497,19 +516,19 @@ class _Program:
             exec(compiled, module.__dict__)
         except SystemExit as stop:
             if stop.code is None:
-                return module, 0
+                return 0
             if isinstance(stop.code, int):
-                return module, stop.code & 0xFF
+                return stop.code & 0xFF
             print(stop.code, file=sys.stderr)
-            return module, 1
+            return 1
         except BaseException as error:  # the interpreter would print it and exit with status 1
             if isinstance(error, MemoryError):
                 self.channel.send(["load", "MLE", ["MemoryError"], ""])
             import traceback
 
             traceback.print_exception(error)
-            return module, 1
-        return module, None
+            return 1
+        return None
 
 
 def _build(channel: Channel, job: Any, trouble: int) -> None:

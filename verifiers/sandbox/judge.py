@@ -189,7 +189,7 @@ def run_checker(pool: Pool, program: str, given: Any, expected: Any, got: Any, l
     try:
         arguments = [wire.encode(value, _refuse) for value in (given, expected, got)]
     except wire.WireError as error:
-        raise GoldError(f"the tests' own checker can't receive its values: {error}") from error
+        raise CheckerFailedError(f"the tests' own checker can't receive its values: {error}") from error
     tests = FunctionTests(
         PROGRAM_ENTRY,
         [[arguments, []]],

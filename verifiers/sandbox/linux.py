@@ -132,9 +132,9 @@ def prepared_fork(flags: int, pidfd: ctypes.c_int) -> Callable[[], int]:
     return prepared("clone", *arguments)
 
 
-def limit(kind: int, size: int) -> Callable[[], int]:
+def limit(kind: int, size: int, hard: int | None = None) -> Callable[[], int]:
     """Returns the call that sets a resource limit, soft and hard."""
-    return prepared_libc("setrlimit", kind, struct.pack("=QQ", size, size))
+    return prepared_libc("setrlimit", kind, struct.pack("=QQ", size, size if hard is None else hard))
 
 
 def hard_limit(kind: int) -> int:

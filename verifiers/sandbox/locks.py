@@ -129,10 +129,10 @@ def _limits(flags: int, cpu_s: float, memory: int, processes: int, file_size: in
         linux.RLIMIT_CPU: int(cpu_s) + 2,
         linux.RLIMIT_FSIZE: file_size,
         linux.RLIMIT_NOFILE: files,
-        linux.RLIMIT_STACK: memory if hard == linux.RLIM_INFINITY else min(memory, hard),
     }
     if not flags & NO_ADDRESS_LIMIT:
         wanted[linux.RLIMIT_AS] = memory
     if processes:
         wanted[linux.RLIMIT_NPROC] = processes + 1  # the fork-server counts too
-    return [linux.limit(kind, size) for kind, size in wanted.items()]
+    # Programs raise the limit of the stack as far as the machine's own; memory bounds it.
+    return [linux.limit(linux.RLIMIT_STACK, min(memory, hard), hard), *(linux.limit(*one) for one in wanted.items())]

@@ -101,6 +101,8 @@ class Candidate:
             said = self._channel.receive()
         except (OSError, EOFError):
             self.stop("EXIT", "the process ended before its call returned")
+        except MemoryError:  # before a test runs, nothing else would tell it from a fault of this process
+            self.stop("MLE", "a message that takes too much memory")
         except wire.WireError as error:
             self.stop("OLE" if "limit is" in str(error) else "SV", str(error))
         if type(said) is not list or not said or type(said[0]) is not str:

@@ -67,6 +67,9 @@ _NO_NAMESPACES = {
     "fchown": (93, 55), "fchmod": (91, 52), "fremovexattr": (199, 16), "setxattrat": (463, 463),
     "fork": (57, None), "vfork": (58, None), "bind": (49, 200),
     "connect": (42, 203), "timer_create": (222, 107), "fallocate": (285, 47),
+    # System V and POSIX resources of this user's processes are reached by a number or a name.
+    "shmat": (30, 196), "shmctl": (31, 195), "semop": (65, 193), "semtimedop": (220, 192), "semctl": (66, 191),
+    "msgsnd": (69, 189), "msgrcv": (70, 188), "msgctl": (71, 187), "mq_unlink": (241, 181),
 }  # fmt: skip
 _CLONE, _FORK = {"clone": (56, 220)}, {"fork": (57, None), "vfork": (58, None)}
 _SOCKET, _IOCTL = {"socket": (41, 198), "socketpair": (53, 199)}, {"ioctl": (16, 29)}

@@ -10,6 +10,9 @@ _MAX_TEXT = 4 * MAX_CHARS  # after the reasoning, including explanations
 _THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
 _MARK = re.compile(r"`{3}|~{3}")
 _FENCE = re.compile(r"([ \t>]*)(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*")
+_OPENING = re.compile(r"()(`{3,}|~{3,})[ \t]*([a-zA-Z][^\s`]*)")  # if a newline was forgotten before it
+_NAME = re.compile(r"[^:,{}.]+")  # of the language, in "python:main.py", "{.python}" or "python,linenos"
+_QUOTED = re.compile(r"^[ \t]*>[ \t]?", re.M)
 _MOST_FENCES = 10_000  # opening and closing; a text of nothing but fences is the slowest to read
 _MOST_INDENT = 3  # of a closing fence relative to its opening one, as in CommonMark
 _ANSWER_TAGS = re.compile(r"^[ \t]*<answer>|</answer>[ \t]*$")  # on the line of a fence, if a newline was forgotten
@@ -51,6 +54,7 @@ def extract(text: str, tags: tuple[str, ...], entry_point: str | None = None) ->
         answer = _answer(text, start)
         span = answer or (start, len(text))
         code = text[slice(*span)]
+    code = code.removeprefix("\ufeff")  # the mark of a file's encoding, which Python skips
     if not code.strip():
         raise NoSubmissionError("the completion holds no code")
     if len(code) > MAX_CHARS:
@@ -82,7 +86,7 @@ def _width(margin: str) -> int:
 def _blocks(text: str, start: int) -> list[tuple[str, str, tuple[int, int]]]:
     """Returns (language tag in lower case, code, span) of fenced blocks; an unclosed one ends with answer or text."""
     found = []
-    fence, tag, begin, indent = "", "", 0, 0
+    fence, tag, begin, indent, sure, quoted = "", "", 0, 0, True, False
     position, fences = start, 0
     while mark := _MARK.search(text, position):
         position = max(position, text.rfind("\n", position, mark.start()) + 1)
@@ -90,19 +94,24 @@ def _blocks(text: str, start: int) -> list[tuple[str, str, tuple[int, int]]]:
         end = len(text) if end < 0 else end
         line = text[position : min(end, position + 200)]
         match = _FENCE.fullmatch(_ANSWER_TAGS.sub("", line.rstrip()))
+        at_start = match is not None
+        if not match and not fence:
+            match = _OPENING.fullmatch(text[mark.start() : min(end, mark.start() + 200)].rstrip())
         fences += match is not None
         if fences > _MOST_FENCES:
             raise NoSubmissionError(f"the completion has more than {_MOST_FENCES:,} fences")
-        if match and not fence:
-            fence, tag, begin = match[2], match[3].lower(), min(end + 1, len(text))
-            indent = _width(match[1])
+        if match and (not fence or (not sure and match[3])):
+            name = _NAME.search(match[3].lower())
+            fence, tag, begin = match[2], name[0] if name else "", min(end + 1, len(text))
+            indent, sure, quoted = _width(match[1]), at_start, ">" in match[1]
         elif (
             match
             and match[2].startswith(fence)
             and not match[3]
             and _width(match[1]) <= indent + _MOST_INDENT  # with more indent it is text of the block, as in a docstring
         ):
-            found.append((tag, _dedented(text[begin:position]), (begin, position)))
+            code = _QUOTED.sub("", text[begin:position]) if quoted else text[begin:position]
+            found.append((tag, _dedented(code), (begin, position)))
             fence = ""
         position = end + 1
     if fence:

@@ -54,7 +54,7 @@ class CodeVerifier:
         VerifierError: (on first use) this machine can't isolate code; the message says what is missing.
     """
 
-    version = "9"
+    version = "10"
     kind = "program"
     isolated = True
 

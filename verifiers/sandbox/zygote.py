@@ -161,6 +161,7 @@ def serve(config: dict[str, Any], control: _socket.socket, procfs: int | None, m
         _prepare_scorer(config, namespaces=procfs is not None)
     for name in ("exit", "quit"):  # `site` would define these; it is left out for its cost
         setattr(builtins, name, _sitebuiltins.Quitter(name, "end of file"))
+    sys.modules["threading"].stack_size = child.stack_size  # type: ignore[attr-defined]
     if procfs is not None:
         linux.prepared_libc("sethostname", b"sandbox", 7)()
         linux.lock_privileges()
