@@ -53,8 +53,7 @@ def main(page_fd: int, die_with_parent: bool) -> None:
     _write(outbox, "ready")
     while (body := _read(inbox)) is not None:
         results, began = [], time.monotonic()
-        rows = marshal.loads(body[1:]) if body[:1] == b"m" else pickle.loads(body[1:])
-        for place, row in enumerate(rows):
+        for place, row in enumerate(pickle.loads(body)):
             SINCE.pack_into(page, PLACE.size, time.monotonic())  # before the index: see PLACE
             PLACE.pack_into(page, 0, place)
             results.append(_scored(reward, Problem(*row[:6]), Completion(*row[6:])))
@@ -66,8 +65,6 @@ def main(page_fd: int, die_with_parent: bool) -> None:
             _write(outbox, (seconds, results))
         except BrokenPipeError:  # the caller was killed
             return
-        except ValueError:  # a user's own types in a verdict, for example NumPy's numbers
-            _write(outbox, (seconds, [_in_plain_types(result) for result in results]))
 
 
 Result = tuple[float | None, list[tuple[Any, ...]], str]  # reward, the fields of its verdicts, error
@@ -75,8 +72,7 @@ Result = tuple[float | None, list[tuple[Any, ...]], str]  # reward, the fields o
 
 def _scored(reward: Reward, problem: Problem, completion: Completion) -> Result:
     try:
-        score = score_one(reward, problem, completion)
-        return score.reward, [_FIELDS(verdict) for verdict in score.verdicts.values()], score.error
+        return plain_result(score_one(reward, problem, completion))
     except BaseException as error:  # a verifier may raise SystemExit, KeyboardInterrupt and the like
         return None, [], f"{type(error).__name__}: {error}"
 
