@@ -183,6 +183,10 @@ REFUSED = {
         lambda out: (out / "environment.json").write_text('{"schema": 2, "resumed": [{"versions": 3}]}'),
         r"environment\.json: damaged",
     ),
+    "environment with an infinite number": (
+        lambda out: changed(out / "environment.json", '"cpu_count": [^,]*', '"cpu_count": 1e999'),
+        r"environment\.json: damaged",
+    ),
     "other weights": (
         lambda out: changed(out / "environment.json", '"weights": "sha256:', '"weights": "sha256:0'),
         r"the weights of --model changed after .* began: restore it, or start a new run",
