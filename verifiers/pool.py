@@ -371,7 +371,10 @@ class _Worker:
         """Sends a chunk of items."""
         # Not with marshal, as results are: it writes NumPy's numbers and arrays in a row as mere bytes.
         rows = [(*OF_PROBLEM(p)[:2], *_plain_gold(p), *OF_COMPLETION(c)) for _, p, c in items]
-        body = pickle.dumps(rows, pickle.HIGHEST_PROTOCOL)
+        try:
+            body = b"p" + pickle.dumps(rows, pickle.HIGHEST_PROTOCOL)
+        except RecursionError:  # JSON that is nested 500 levels deep; marshal takes 2,000
+            body = b"m" + marshal.dumps(rows)
         self.chunks.append(_Chunk(call, items))
         self.unsent += _HEADER.pack(len(body)) + body
         self.flush()

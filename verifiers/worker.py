@@ -53,7 +53,8 @@ def main(page_fd: int, die_with_parent: bool) -> None:
     _write(outbox, "ready")
     while (body := _read(inbox)) is not None:
         results, began = [], time.monotonic()
-        for place, row in enumerate(pickle.loads(body)):
+        rows = marshal.loads(body[1:]) if body[:1] == b"m" else pickle.loads(body[1:])
+        for place, row in enumerate(rows):
             SINCE.pack_into(page, PLACE.size, time.monotonic())  # before the index: see PLACE
             PLACE.pack_into(page, 0, place)
             results.append(_scored(reward, Problem(*row[:6]), Completion(*row[6:])))

@@ -1,6 +1,7 @@
 """Worker processes: same scores, same order, deadlines, and failures that cost one item only."""
 
 import itertools
+import json
 import os
 import resource
 import subprocess
@@ -45,6 +46,12 @@ def test_types_of_a_user_s_own_come_back_plain():
         (verdict,) = score.verdicts.values()
         assert (score.reward, verdict, type(verdict.score), type(verdict.reason)) == (0.5, plain, float, str)
     assert (odd.reward, odd.error) == (None, "RuntimeError: no text of it")
+
+
+def test_a_row_that_is_nested_deeply():
+    problem = Problem(answer="1", meta={"deep": json.loads("[" * 800 + "]" * 800)})
+    (score,) = score_many(Reward("math"), [(problem, Completion("<answer>1</answer>"))], workers=1)
+    assert (score.reward, score.error) == (1.0, "")
 
 
 def test_numbers_of_numpy_are_no_bytes():
