@@ -5,6 +5,8 @@ import sys
 import time
 from pathlib import Path
 
+import numpy
+
 from verifiers import Completion, Problem, Verdict, VerifierError, verifier
 
 
@@ -116,7 +118,13 @@ class Odd:
         raise RuntimeError("no text of it")
 
 
+def sums(problem: Problem, completion: Completion):
+    return float(problem.tests["a"].sum() + problem.meta["b"] + sum(completion.token_ids) == 10)
+
+
 def own_types(problem: Problem, completion: Completion):
     if completion.text == "odd":
         return Verdict(1.0, "fine", answer=Odd())
+    if completion.text == "numpy":
+        return Verdict(numpy.float32(0.5), numpy.str_("fine"), "some", span=(numpy.int64(1), numpy.int64(2)))
     return Verdict(Number(0.5), Text("fine"), Text("some"), flags=[Text("a")])

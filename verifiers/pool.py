@@ -369,12 +369,12 @@ class _Worker:
 
     def give(self, call: _Call, items: list[Item]) -> None:
         """Sends a chunk of items."""
-        rows = [(*OF_PROBLEM(p), *OF_COMPLETION(c)) for _, p, c in items]
+        # Not with marshal, as results are: it writes NumPy's numbers and arrays in a row as mere bytes.
+        rows = [(*OF_PROBLEM(p)[:2], *_plain_gold(p), *OF_COMPLETION(c)) for _, p, c in items]
         try:
-            body = b"m" + marshal.dumps(rows)
-        except ValueError:  # other columns of a row hold values that are not plain types
-            rows = [(*OF_PROBLEM(p)[:2], *_plain_gold(p), *OF_COMPLETION(c)) for _, p, c in items]
             body = b"p" + pickle.dumps(rows, pickle.HIGHEST_PROTOCOL)
+        except RecursionError:  # JSON that is nested 500 levels deep; marshal takes 2,000
+            body = b"m" + marshal.dumps(rows)
         self.chunks.append(_Chunk(call, items))
         self.unsent += _HEADER.pack(len(body)) + body
         self.flush()

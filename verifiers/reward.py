@@ -87,7 +87,7 @@ class Reward:
                 if isinstance(found, Verdict):
                     known[i][name] = found
                 else:
-                    errors[i] = f"{type(found).__name__}: {found}"
+                    errors[i] = _described(found)
         return [
             Score(None, {}, errors[i], self.versions)
             if i in errors
@@ -171,7 +171,14 @@ def score_one(reward: Reward, problem: Problem, completion: Completion) -> Score
     try:
         return reward(problem, completion)
     except Exception as error:  # VerifierError, or a bug in a user's verifier: the one broad except
-        return Score(None, {}, f"{type(error).__name__}: {error}", reward.versions)
+        return Score(None, {}, _described(error), reward.versions)
+
+
+def _described(error: Exception) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception as none:  # of a user's own __str__
+        return f"{type(error).__name__}: its text raised {type(none).__name__}"
 
 
 def _resolved(name: str, options: Mapping[str, Any]) -> Verifier:

@@ -66,8 +66,6 @@ def main(page_fd: int, die_with_parent: bool) -> None:
             _write(outbox, (seconds, results))
         except BrokenPipeError:  # the caller was killed
             return
-        except ValueError:  # a user's own types in a verdict, for example NumPy's numbers
-            _write(outbox, (seconds, [_in_plain_types(result) for result in results]))
 
 
 Result = tuple[float | None, list[tuple[Any, ...]], str]  # reward, the fields of its verdicts, error
@@ -75,8 +73,7 @@ Result = tuple[float | None, list[tuple[Any, ...]], str]  # reward, the fields o
 
 def _scored(reward: Reward, problem: Problem, completion: Completion) -> Result:
     try:
-        score = score_one(reward, problem, completion)
-        return score.reward, [_FIELDS(verdict) for verdict in score.verdicts.values()], score.error
+        return plain_result(score_one(reward, problem, completion))
     except BaseException as error:  # a verifier may raise SystemExit, KeyboardInterrupt and the like
         return None, [], f"{type(error).__name__}: {error}"
 

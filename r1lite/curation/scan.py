@@ -202,9 +202,10 @@ class Scanner:
                 fate, reason = len(self.filters) + 2, repeated.rule
                 detail = f"{repeated.where}, {repeated.share:.0%} of its n-grams"
         question, text = item.problem.prompt, item.completion.text
-        # A pass rate counts the sampled completions, not their rewritten forms.
-        correct = row["original_correct"] if "original_correct" in row else self._correct(item)
-        correct = None if correct is None else int(correct)
+        # A pass rate counts the sampled completions, not their rewritten forms. Foreign files may have such a column.
+        rewritten = self.plan.source.kind == "samples" and "original_correct" in row
+        correct = row["original_correct"] if rewritten else self._correct(item)
+        correct = None if correct is None else int(bool(correct))
         stored = row.get("correct")
         line = None
         if not fate or self.plan.keep_rejects:

@@ -26,6 +26,7 @@ from r1lite.model.sharding import is_part, weights_on_main
 from r1lite.run.files import digest, new_folder, read_json, remove_folder, write_json, write_text
 from r1lite.run.model_card import CARD
 from r1lite.run.places import numbered_checkpoints
+from r1lite.run.records import ROLLOUTS
 
 _MANIFEST, _STATE, _PARTS = "manifest.json", "trainer.pt", "state"
 _ADAPTER = "adapter"  # folder with the adapter alone, as peft loads it
@@ -245,9 +246,14 @@ def restoring(path: Path) -> Iterator[None]:
 
 
 def _is_intact(path: Path) -> bool:
-    """Returns True if every file in the manifest is unchanged; other files are ignored."""
+    """Returns True if every file in the manifest is unchanged and its records can be used; other files are ignored."""
     try:
-        files: dict[str, str] = read_json(path / _MANIFEST)["files"]
+        manifest = read_json(path / _MANIFEST)
+        files: dict[str, str] = manifest["files"]
+        if (kept := manifest.get("records")) is not None:
+            digests = [*kept["files"].values(), *kept[ROLLOUTS].values()]
+            if not isinstance(kept["settings"], dict) or any([*map(type, pair)] != [int, str] for pair in digests):
+                return False
         inside = all(not Path(name).is_absolute() and ".." not in Path(name).parts for name in files)
         return bool(files) and inside and all(digest(path / name)[1] == known for name, known in files.items())
     except (OSError, UserError, KeyError, TypeError, ValueError, AttributeError):

@@ -15,7 +15,7 @@ from typing import Any
 from r1lite import __version__
 from r1lite.errors import UserError
 from r1lite.hub.revisions import commits
-from r1lite.run.files import read_json
+from r1lite.run.files import as_json, read_json
 
 FILE = "environment.json"
 SCHEMA = 2  # of run directories; increased when an older r1lite could misread one
@@ -96,6 +96,10 @@ def check_schema(path: Path) -> None:
     sound = isinstance(resumed, list) and all(isinstance(one, dict) for one in resumed)
     for one in (kept, *resumed) if sound else ():
         sound = sound and isinstance(one.get("versions") or {}, dict)
+    try:
+        as_json(kept)  # it is written again
+    except ValueError:  # an infinite number
+        sound = False
     if not sound or not isinstance(kept.get("models", {}), dict):
         raise UserError(f"--resume: {path / FILE}: damaged: restore it from a copy, or remove it")
     schema = kept.get("schema", 0)

@@ -144,9 +144,11 @@ def check_links(folder: Path) -> None:
 @contextlib.contextmanager
 def opened_regular(path: Path) -> Iterator[IO[bytes]]:
     """Opens a file for reading. Raises OSError, also if it is a pipe or a device, whose reading might not end."""
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):  # before open(), which names a folder by the number of its handle
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+    with open(handle, "rb") as file:
         yield file
 
 

@@ -76,13 +76,23 @@ def losses(folder: Path, kept: Mapping[str, Any], *, rollouts: bool = True) -> l
     """
     found = []
     for name, (size, expected) in kept["files"].items():
-        if name in _GROWING:  # the others can be written again
+        if name in _GROWING:  # the others can be written again, see `changed`
             found += _loss(folder / name, name, size, expected, grows=True)
     for name, (size, expected) in kept[ROLLOUTS].items() if rollouts else ():
         if Path(name).name != name:
             raise UserError(f"{folder}: the manifest of its checkpoint names '{name}', which is no file of {ROLLOUTS}/")
         found += _loss(folder / ROLLOUTS / name, f"{ROLLOUTS}/{name}", size, expected, grows=False)
     return found
+
+
+def changed(folder: Path, kept: Mapping[str, Any] | None, name: str) -> bool:
+    """Returns True if a file that can be written again is not the one in the records of a manifest.
+
+    Args:
+        kept: the records; None if an old version wrote the manifest without them.
+    """
+    expected = None if kept is None else kept["files"].get(name)
+    return expected is not None and digest(folder / name) != tuple(expected)
 
 
 def losses_by_steps(folder: Path, step: int, recorded: list[int], *, rollouts: bool = True) -> list[str]:

@@ -240,9 +240,12 @@ class RunDir:
         write_rows(folder / f"step-{step:0{_DIGITS}d}.jsonl.gz", answers)
 
     def answers(self, step: int) -> list[dict[str, Any]]:
-        """Returns the stored answers of a step; an empty list if there are none."""
+        """Returns the stored answers of a step; an empty list if there are none, or if they are damaged."""
         path = self.path / _ANSWERS / f"step-{step:0{_DIGITS}d}.jsonl.gz"
-        return [row for _, row in rows.rows(path)] if path.exists() else []
+        try:
+            return [row for _, row in rows.rows(path)]
+        except (OSError, ValueError):  # they are only displayed: a run need not end for them
+            return []
 
     def recorded(self) -> dict[str, Any]:
         """Syncs the records so far and returns their description for a checkpoint's manifest."""

@@ -20,7 +20,7 @@ from r1lite.errors import Interrupted, RunError, UnscoredError, UserError
 from r1lite.hub.upload import MODEL_FILES, push
 from r1lite.report import report_at_end
 from r1lite.rollout import EngineError
-from r1lite.run import checkpoint
+from r1lite.run import checkpoint, records
 from r1lite.run.display import Display
 from r1lite.run.ending import ending, resumption_of
 from r1lite.run.files import write_text
@@ -192,7 +192,13 @@ class _Life:
         first, saved, finished, before = from_main(self.world, self._found)
         if finished is not None:
             display.say("this run is finished already; a larger --steps or --epochs continues it")
-            self.training.show(finished)
+            try:
+                self.training.show(finished)
+            except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+                raise UserError(
+                    f"{run_dir.path}/summary.json: damaged ({type(error).__name__}: {error}); remove it, and --resume "
+                    "makes it again"
+                ) from error
             if config.report and self.world.is_main:
                 report_at_end(run_dir.path, display.say, if_missing=True)
             self._upload(saved)
@@ -259,7 +265,12 @@ class _Life:
         finished = run_dir.read_result("summary", _SUMMARY, say) if config.resume and first == steps else None
         if finished is not None and finished["steps"] == steps:
             return first, saved, finished, None
-        return first, saved, None, run_dir.read_result("eval_before", self.training.evaluation_keys, say)
+        before = run_dir.read_result("eval_before", self.training.evaluation_keys, say)
+        kept = checkpoint.recorded(saved) if saved is not None and before is not None else None
+        if records.changed(run_dir.path, kept, file := "eval_before.json"):
+            say(f"{run_dir.path / file}: changed or damaged since step {first}: it is computed again")
+            before = None
+        return first, saved, None, before
 
     def _steps(self, first: int) -> None:
         config, run_dir, display, steps = self.config, self.run_dir, self.display, self.training.steps

@@ -102,7 +102,8 @@ class OnProblems:
 
     what: ClassVar[str] = "model"
     evaluation_keys: ClassVar[tuple[str, ...]] = (
-        *("pass_at_1", "pass_at_1_interval", "k", "pass_at_k", "format_rate", "mean_tokens", "examples"),
+        *("pass_at_1", "pass_at_1_interval", "k", "pass_at_k", "pass_at_k_interval", "sampled_accuracy"),
+        *("sampled_accuracy_interval", "format_rate", "mean_tokens", "examples"),
     )
 
     def __init__(self, config: TrainConfig, setup: Setup, loop: TrainingLoop, stop: StopSignal) -> None:

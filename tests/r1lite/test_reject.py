@@ -211,6 +211,7 @@ def test_parquet_and_jsonl_hold_the_same(source, tmp_path):
 def test_foreign_columns_of_other_types(tmp_path):
     """What a set can't hold in its own type is left out, or the row is not read."""
     foreign = {"seed": "42", "temperature": 1, "model": 7, "max_tokens": 64.0, "policy_version": 10**400, "task": "t"}
+    foreign["original_correct"] = "yes"
     rows = [{**row, **foreign} for row in stored(4)]
     source = write(tmp_path / "rows.jsonl", [*rows, {**rows[0], "sample": 2**63}])
     flags = ["--no-difficulty-window", "--filters", "correct"]

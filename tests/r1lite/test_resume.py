@@ -183,6 +183,10 @@ REFUSED = {
         lambda out: (out / "environment.json").write_text('{"schema": 2, "resumed": [{"versions": 3}]}'),
         r"environment\.json: damaged",
     ),
+    "environment with an infinite number": (
+        lambda out: changed(out / "environment.json", '"cpu_count": [^,]*', '"cpu_count": 1e999'),
+        r"environment\.json: damaged",
+    ),
     "other weights": (
         lambda out: changed(out / "environment.json", '"weights": "sha256:', '"weights": "sha256:0'),
         r"the weights of --model changed after .* began: restore it, or start a new run",
@@ -201,6 +205,14 @@ REFUSED = {
     ),
     "no intact checkpoint": (lambda out: cut(out / NEWEST / "trainer.pt"), r"no intact checkpoint"),
     "checkpoints gone": (lambda out: shutil.rmtree(out / "checkpoints"), r"has records of 2 steps.*--accept-lost"),
+    "records of a manifest without a key": (
+        lambda out: changed(out / NEWEST / "manifest.json", '"rollouts": \\{', '"rolls": {'),
+        "no intact checkpoint",
+    ),
+    "records of a manifest with an odd value": (
+        lambda out: changed(out / NEWEST / "manifest.json", r'("metrics.jsonl": \[\s*)\d+', r"\1null"),
+        "no intact checkpoint",
+    ),
     "state lacks a key": (
         lambda out: resaved(out / NEWEST, lambda state: state.pop("course")),
         r"this version of r1lite can't continue from the checkpoint .*step-000002: it lacks 'course'",
@@ -231,6 +243,11 @@ MADE_AGAIN = {
     "eval_before gone": (lambda out: (out / "eval_before.json").unlink(), "evaluating the initial weights"),
     "eval_before cut": (lambda out: cut(out / "eval_before.json"), "eval_before.json: damaged: not JSON"),
     "eval_before without a key": (lambda out: (out / "eval_before.json").write_text("{}"), "it lacks pass_at_1"),
+    "eval_before edited": (
+        lambda out: changed(out / "eval_before.json", '"pass_at_1": [^,]*', '"pass_at_1": 0.9'),
+        "eval_before.json: changed or damaged since step 2",
+    ),
+    "answers cut": (lambda out: cut(out / "evaluations/step-000000.jsonl.gz"), "continuing after step 2"),
     "reward gone": (lambda out: (out / "reward.json").unlink(), "reward.json was missing"),
     "reward cut": (lambda out: cut(out / "reward.json"), "reward.json was damaged"),
     "environment gone": (lambda out: (out / "environment.json").unlink(), "environment.json was missing"),
@@ -284,6 +301,12 @@ def test_whatever_a_problem_holds_is_part_of_the_digest(changed):
 
 def digest_of(problem):
     return fingerprint(Problems([problem], [problem], "here"))
+
+
+def test_a_summary_of_odd_values_is_named(out, capsys):
+    changed(out / "summary.json", '"pass_at_1_interval": \\[', '"pass_at_1_interval": ["a",')
+    assert train(out, "--resume") == 2
+    assert "summary.json: damaged (ValueError: too many values" in capsys.readouterr().err
 
 
 def test_a_damaged_summary_is_made_again(out, runs):

@@ -14,7 +14,7 @@ from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.run import checkpoint
 from r1lite.run.display import Display
 from r1lite.run.ending import ending, resumption, resumption_of
-from r1lite.run.files import clear_parts, new_folder, replaced_file, write_json
+from r1lite.run.files import clear_parts, new_folder, opened_regular, replaced_file, write_json
 from r1lite.run.records import rollout_rows
 from r1lite.run.run_dir import RunDir
 from r1lite.types import Group, Rollout, TokenRecord
@@ -84,6 +84,11 @@ def test_what_cannot_be_used_as_a_run_directory(tmp_path):
         RunDir(tmp_path / "new", resume=True)
     with pytest.raises(UserError, match="can't be written"):
         RunDir(tmp_path / "file" / "below")
+
+
+def test_a_folder_in_the_place_of_a_file_is_named(tmp_path):
+    with pytest.raises(OSError, match=f"not a regular file: '{tmp_path}'"), opened_regular(tmp_path):
+        pass
 
 
 def test_one_process_at_a_time(tmp_path):

@@ -1,6 +1,7 @@
 """Worker processes: same scores, same order, deadlines, and failures that cost one item only."""
 
 import itertools
+import json
 import os
 import resource
 import subprocess
@@ -9,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy
 import pytest
 
 from verifiers import Completion, Problem, Reward, Verdict, VerifierError, score_many
@@ -44,6 +46,22 @@ def test_types_of_a_user_s_own_come_back_plain():
         (verdict,) = score.verdicts.values()
         assert (score.reward, verdict, type(verdict.score), type(verdict.reason)) == (0.5, plain, float, str)
     assert (odd.reward, odd.error) == (None, "RuntimeError: no text of it")
+
+
+def test_a_row_that_is_nested_deeply():
+    problem = Problem(answer="1", meta={"deep": json.loads("[" * 800 + "]" * 800)})
+    (score,) = score_many(Reward("math"), [(problem, Completion("<answer>1</answer>"))], workers=1)
+    assert (score.reward, score.error) == (1.0, "")
+
+
+def test_numbers_of_numpy_are_no_bytes():
+    """As marshal makes them of whatever has a buffer, without an error."""
+    (score,) = score_many(Reward("pool_trouble_for_tests:own_types"), pairs(["numpy"]), workers=1)
+    assert list(score.verdicts.values()) == [Verdict(0.5, "fine", "some", span=(1, 2))]
+    problem = Problem(tests={"a": numpy.array([1, 2])}, meta={"b": numpy.int64(3)})
+    completion = Completion("", tuple(numpy.array([4])))
+    (score,) = score_many(Reward("pool_trouble_for_tests:sums"), [(problem, completion)], workers=1)
+    assert (score.reward, score.error) == (1.0, "")
 
 
 def test_what_a_verifier_prepares_is_not_counted_against_its_first_completion():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from verifiers import Completion, Problem, Reward, Verdict, VerifierError, resolve, score_many, verifier
 from verifiers.formula import Formula
+from verifiers.reward import score_one
 
 pytestmark = pytest.mark.quick
 
@@ -292,3 +293,17 @@ def test_the_decorator_registers(monkeypatch):
     for taken in ("math", "calm"):
         with pytest.raises(ValueError, match=f"verifier '{taken}': the name is taken"):
             verifier(name=taken)(no_hedging)
+
+
+def test_an_exception_without_a_text_costs_its_own_item_only():
+    class Odd(VerifierError):
+        def __str__(self):
+            return self.args
+
+    def breaks(problem, completion):
+        raise Odd("x")
+
+    reward = Reward("breaks", verifiers={"breaks": breaks})
+    pairs = [(Problem(), Completion(""))] * 2
+    scores = [*reward.batch(pairs), score_one(reward, *pairs[0])]
+    assert [score.error for score in scores] == ["Odd: its text raised TypeError"] * 3
