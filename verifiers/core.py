@@ -150,8 +150,15 @@ def raised_in(error: BaseException, own: str = "") -> str:
     return f" in {blamed.filename}, line {blamed.lineno}"
 
 
-def import_failure(error: BaseException) -> str:
-    """Describes the exception of importing a user's module."""
+def import_failure(error: BaseException, target: str = "") -> str:
+    """Describes the exception of importing a user's module, which `target` names as module:attr."""
     ends = isinstance(error, SystemExit)
     hint = '; it must not end the program when it is imported: write `if __name__ == "__main__":` before its main part'
-    return f"{type(error).__name__}: {error}{raised_in(error)}{hint * ends}"
+    where = ""
+    module_name, _, attribute = target.partition(":")
+    if module_name.endswith(".py"):
+        dotted = module_name.removesuffix(".py").replace("/", ".")
+        where = f"; write the module without its suffix: {dotted}:{attribute}"
+    elif target and isinstance(error, ModuleNotFoundError) and error.name == module_name and "." not in module_name:
+        where = f"; run the command in the folder that contains {module_name}.py"
+    return f"{type(error).__name__}: {error}{raised_in(error)}{hint * ends}{where}"

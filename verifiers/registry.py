@@ -158,7 +158,8 @@ def _import(target: str, spec: str) -> Any:
     try:
         module = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:  # importing a user's module may fail in any way
-        raise ValueError(f"verifier '{spec}': can't import '{module_name}': {import_failure(error)}") from error
+        why = import_failure(error, target)
+        raise ValueError(f"verifier '{spec}': can't import '{module_name}': {why}") from error
     try:
         return functools.reduce(getattr, attribute.split("."), module)
     except AttributeError as error:

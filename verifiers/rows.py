@@ -191,7 +191,7 @@ def pair(row: Any, columns: Columns, *, default_id: str, reads_gold: bool = True
             hint = f"'{empty[0]}' is null"
         else:
             hint = "call it completion, or in `python -m verifiers` use --completion-column"
-        raise RowError(f"no text of a completion in the columns {', '.join(map(str, row))}; {hint}")
+        raise RowError(f"no text of a completion; {hint}; columns: {', '.join(map(str, row))}")
     tests, language, meta = mapping_of(found["tests"]), found["language"], mapping_of(row.get("meta"))
     try:
         answer = gold_text(found["answer"])

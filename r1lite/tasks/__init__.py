@@ -160,9 +160,7 @@ def find(name: str) -> Task:
     try:
         module = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:  # importing a user's module can raise anything
-        dotted = module_name.removesuffix(".py").replace("/", ".")
-        hint = f"; write the module without its suffix: {dotted}:{attribute}" if module_name.endswith(".py") else ""
-        raise UserError(f"--task {name}: {import_failure(error)}{hint}") from error
+        raise UserError(f"--task {name}: {import_failure(error, target)}") from error
     try:
         task = functools.reduce(getattr, attribute.split("."), module)
     except AttributeError as error:

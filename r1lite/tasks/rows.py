@@ -69,7 +69,7 @@ def checked_rows(
     for column in needed:
         if len(objects) == len(rows) and not any(column in row for row in objects):
             raise UserError(
-                f"{where}: no column '{column}'; the first row has {quoted(sorted(objects[0]))}, and needed are "
+                f"{where}: no column '{column}'; the first row has {quoted(sorted(objects[0]))}, the task needs "
                 f"{quoted(needed)} (r1lite tasks card TASK). Rename your columns, or write a task of your own for "
                 "them (r1lite/tasks/README.md)"
             )

@@ -58,7 +58,7 @@ def test_train_finds_its_test(tmp_path):
     [
         ([GOOD, "{"], "a.jsonl:2: not JSON"),
         ([GOOD, GOOD, [1]], "a.jsonl:3: a row must be an object"),
-        ([{"question": "1?"}], "no column 'answer'; the first row has 'question', and needed are 'question', 'answer'"),
+        ([{"question": "1?"}], "no column 'answer'; the first row has 'question', the task needs 'question', 'answer'"),
         (["{", GOOD, {"question": "1?", "answer": " "}] * 3, "6 of 9 rows can't be used:(\n.*){5}\n  ... and 1 more"),
         ([GOOD, {"question": "1?"}], "a.jsonl:2: no column 'answer'; the row has 'question'"),
         ([{"question": "1?", "answer": None}], "a.jsonl:1: 'answer' must be text or a number, got None"),

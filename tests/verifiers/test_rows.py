@@ -237,7 +237,7 @@ def test_score_without_a_file(words, message, tmp_path, capsys):
 
 
 def test_score_with_a_column_that_is_not_there(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # a long path would be shown cut off
+    monkeypatch.chdir(tmp_path)
     path = Path("some.jsonl")
     path.write_bytes(lines(made(3)))
     words = ["score", str(path), "--reward", "math", "--answer-column", "golds", "--workers", "0"]
@@ -245,6 +245,14 @@ def test_score_with_a_column_that_is_not_there(tmp_path, capsys, monkeypatch):
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "no column 'golds'; the row has id" in line]
     assert line.startswith(f"{path}:1: ")
     assert line.endswith(" 3")  # rows that fail alike are counted together
+
+
+def test_score_without_a_completion_names_the_option_whatever_the_path(tmp_path, capsys):
+    path = tmp_path / ("folder" * 10) / "problems.jsonl"
+    path.parent.mkdir()
+    path.write_text('{"question": "1 + 1?", "answer": "2"}\n')
+    assert verifiers_main(["score", str(path), "--reward", "math", "--workers", "0"]) == 1
+    assert "use --completion-column" in capsys.readouterr().out
 
 
 def test_score_of_an_empty_file(tmp_path, capsys):

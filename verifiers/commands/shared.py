@@ -179,13 +179,14 @@ class Tally:
     def _fail(self, error: str, count: int) -> None:
         """Counts rows that are unscored for this reason, together with those that fail alike."""
         why = _PLACE.sub("", error)
+        place = len(error) - len(why)  # a long path must not push the message out
         if not error.startswith("Verifier"):  # of an error of the row, names of its problem and values are left out
             why = _QUOTED.sub("...", why)
         why = why[:_SHOWN]
         if why not in self._first and len(self._first) >= _ERRORS:
             self.errors[_OTHERS] += count
         else:
-            self.errors[self._first.setdefault(why, error[:_SHOWN])] += count
+            self.errors[self._first.setdefault(why, error[: place + _SHOWN])] += count
 
     def as_json(self) -> dict[str, Any]:
         """Returns all counts."""
