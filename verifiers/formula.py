@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 # `rm:` is followed by a path. The path ends at a space or at a character that no path in a formula contains.
 _NAME = re.compile(r"rm:[^\s()*+]+|(?:sandboxed:)?[A-Za-z_][\w.]*(?::[A-Za-z_][\w.]*)?")
+_OWN = " (your own reward is written MODULE:FUNCTION, without folders and .py)"
 _MAX_CHARS = 2000  # keeps the formula within Python's own parser limits
 _MAX_WORK = 200_000  # names in all products of the expansion and of its steps; some 20 ms
 _MAX_CORNERS = 12  # up to this many verifiers, all 2^n combinations of extreme scores are tried
@@ -106,7 +107,9 @@ def _parse(formula: str) -> tuple[ast.expr, list[str]]:
         tree = ast.parse(source.strip(), mode="eval").body
     except (SyntaxError, RecursionError, MemoryError) as error:
         bare = re.search(r"(?:^|[\s(])(\d+\.?\d*|\.\d+)\s+([A-Za-z]\w*)", formula)
-        hint = f" (a weight is written {bare[1]}*{bare[2]})" if bare else ""
+        hint = f" (a weight is written {bare[1]}*{bare[2]})" if bare else _OWN if ":" in formula else ""
+        if formula.rstrip().endswith(("+", "-", "*", "/")):
+            hint = f"; a term is missing after its last {formula.rstrip()[-1]}"
         raise ValueError(f"can't read the reward formula '{formula}': {getattr(error, 'msg', error)}{hint}") from error
     tree = _checked(tree, names, formula)
     if not names:
@@ -120,7 +123,8 @@ def _checked(node: ast.expr, names: list[str], formula: str) -> ast.expr:
             _checked(left, names, formula)
             _checked(right, names, formula)
             if isinstance(op, ast.Div) and not (isinstance(right, ast.Constant) and right.value):
-                raise ValueError(f"reward formula '{formula}': divide only by a number other than 0")
+                hint = _OWN if ":" in formula else ""
+                raise ValueError(f"reward formula '{formula}': divide only by a number other than 0{hint}")
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
             _checked(operand, names, formula)
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
