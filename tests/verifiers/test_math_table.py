@@ -1204,6 +1204,11 @@ CASES = [
     (r"\{-2,-1,0\}", r"\boxed{\{x : x\in\mathbb{Z}, -3<x\le 0\}}", 1.0, "equal"),
     (r"\{x : x\in\mathbb{Z}, -9\le x\le 9\}", r"\boxed{\{x \mid -9\le x\le 9, x\in\mathbb{Z}\}}", 1.0, "equal"),
     (r"\$3748.46", r"\boxed{\text{USD }3,748.46}", 1.0, "equal"),
+    # an exclamation mark ends a sentence or belongs to the formula
+    ("7", r"The answer is \boxed{7}!", 1.0, "equal"),
+    ("7", r"It is \boxed{7}! Great.", 1.0, "equal"),
+    ("7", r"So we get $\boxed{7}!$", 0.0, "no_answer"),
+    ("7", r"\boxed{7}! = 5040", 0.0, "no_answer"),
     # no letter but that of an index may be another
     (r"\pi x", r"\boxed{\pi y}", 0.0, "different"),
     (r"\pi ab", r"\boxed{\pi bc}", 0.0, "different"),

@@ -33,7 +33,10 @@ _INSIDE_BEFORE = lazy_pattern(
     r"|(?<![-=−–—])[<>≤≥]\s?\$?$|\\(?:cdot|times|div|pm|sqrt|log|ln|sin|cos|tan)\s*$|\\(?:sqrt|[dt]?frac|binom"
     r"|overline)\s*\{\s*$"
 )
-_INSIDE_AFTER = lazy_pattern(r"\s*(?:[+/!_×]|\^(?!\s*\{?\s*\\circ)|\\(?:cdot|times|div|pm)(?![a-z])|-\s*\d)")
+# An exclamation mark ends a sentence, unless the formula goes on or ends with it: "$\\boxed{7}!$".
+_INSIDE_AFTER = lazy_pattern(
+    r"\s*(?:[+/_×]|!(?=\s*(?:\$|\\|[-+−*/=^\d(]))|\^(?!\s*\{?\s*\\circ)|\\(?:cdot|times|div|pm)(?![a-z])|-\s*\d)"
+)
 # What follows a box that gives the value of something else: "would be the number of ordered choices".
 _WOULD_BE = any_case(
     r"[\s$*]*(?:would (?:only )?(?:be|give|count)|wäre|ergäbe|serait|donnerait|sería|daría|seria|daria|sarebbe|darebbe"
