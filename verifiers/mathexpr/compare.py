@@ -313,7 +313,7 @@ def _scalars(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
         if _angle(gold) != _angle(answer) and (_in_pi(a) if _angle(gold) else _in_pi(g)):
             g, a = _radians(g, gold.unit), _radians(a, answer.unit)
     if any(
-        one.percent and not other.percent and (_has_unit(other) or other.noun)
+        one.percent and not other.percent and (_has_unit(other) or _counts(other))
         for one, other in ((gold, answer), (answer, gold))
     ):
         return "unit_clash"
@@ -398,6 +398,11 @@ def _quantity(answer: Answer, of: str = "") -> Answer:
         unit = unit.times(lookup(letter.value) or unit)
     value = node.args[0] if len(node.args) == 2 else Node("mul", node.args[:-1])
     return changed(answer, node=value, unit=unit)
+
+
+def _counts(answer: Answer) -> bool:
+    """Returns whether the words beside the value name what is counted, as in "7 apples", but not in "7 percentage"."""
+    return answer.noun and _PERCENT.search(" ".join(answer.label)) is None
 
 
 def _labels_clash(gold: Answer, answer: Answer) -> bool:
