@@ -1204,6 +1204,10 @@ CASES = [
     (r"\{-2,-1,0\}", r"\boxed{\{x : x\in\mathbb{Z}, -3<x\le 0\}}", 1.0, "equal"),
     (r"\{x : x\in\mathbb{Z}, -9\le x\le 9\}", r"\boxed{\{x \mid -9\le x\le 9, x\in\mathbb{Z}\}}", 1.0, "equal"),
     (r"\$3748.46", r"\boxed{\text{USD }3,748.46}", 1.0, "equal"),
+    (r"\frac{13}{2}~\mathrm{min}", r"\boxed{6.5\text{ minutes}}", 1.0, "equal"),
+    # an expression that takes much of the budget is compared where it may bend
+    (r"\frac{(n-7+12)|n|}{\pi\tan 3}", r"\boxed{\frac{\sqrt{(n-7+12)^2}|n|}{\pi\tan 3}}", 0.0, "different"),
+    (r"\tan x+\max(x,20)+\ln 1", r"\boxed{\tan x+\max(-x,20)+\ln 1}", 0.0, "different"),
     # an exclamation mark ends a sentence or belongs to the formula
     ("7", r"The answer is \boxed{7}!", 1.0, "equal"),
     ("7", r"It is \boxed{7}! Great.", 1.0, "equal"),

@@ -284,10 +284,14 @@ def _bends(node: Node) -> bool:
 
 
 def _distant(a: Node, b: Node) -> list[Fraction]:
-    """Returns sizes of points: above zero, on both sides of the constants, where expressions may bend, and far away."""
+    """Returns sizes of points: on both sides of the constants, where expressions may bend, far away, and above zero.
+
+    Those that show most come first, as costly expressions are compared at a few points only.
+    """
     constants = {abs(part.value) for node in (a, b) for part in walk(node) if part.op == "num"}
     largest = sorted(constants, reverse=True)[:_MOST_CONSTANTS]
-    sizes = sorted({Fraction(0), *largest, *(max(Fraction(0), size - 1) for size in largest), *_FAR})
+    below = [max(Fraction(0), size - 1) for size in largest]
+    sizes = list(dict.fromkeys([*largest[:1], _FAR[1], Fraction(0), *largest, *below, *_FAR]))
     if has_op(a, _SERIES) or has_op(b, _SERIES):
         sizes = [size for size in sizes if size <= _LONGEST]
     return sizes

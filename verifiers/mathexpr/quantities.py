@@ -95,6 +95,8 @@ def _starts_unit(tokens: list[Token], index: int) -> bool:
         return token.value in "¢°"
     if token.kind == "cmd":  # "5 \frac{\text{m}}{\text{s}}"
         return token.value == "frac" and [part.kind for part in tokens[index + 1 : index + 3]] == ["op", "text"]
+    if token.value in _NAMED_AS_FUNCTIONS and token is tokens[-1] and before.value == "}":
+        return True  # "\\frac{13}{2} \\mathrm{min}"
     if token.kind not in ("sym", "fn") or not token.spaced or before.kind != "num":
         return False
     if token.kind == "fn":
