@@ -80,7 +80,7 @@ def test_a_run_with_a_link_is_not_continued(name, outside, tmp_path):
 )
 @pytest.mark.parametrize("command", [["report"], ["log", "--to", "tensorboard"]])
 def test_a_run_with_a_link_that_leads_out_is_not_shown_or_sent(command, name, outside, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("r1lite.trackers.command.check", lambda names: None)
+    monkeypatch.setattr("r1lite.trackers.command.check", lambda *_: None)
     path = run_dir(tmp_path / "run")
     place = emptied(path / name, tmp_path / "aside")
     (outside / "secret").write_text("token: mine")
