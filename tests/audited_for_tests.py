@@ -44,6 +44,15 @@ def stalled_once(problem, completion):
     return Verdict(float(completion.text.endswith(f"<answer>{problem.answer}</answer>")), "compared")
 
 
+def asleep_once(problem, completion):
+    """Takes its time for the empty text, the first time only."""
+    mark = Path(os.environ["STALLED_ONCE"])
+    if not completion.text and not mark.exists():
+        mark.touch()
+        time.sleep(100)
+    return Verdict(float(completion.text.endswith(f"<answer>{problem.answer}</answer>")), "compared")
+
+
 def slow(problem, completion):
     time.sleep(0.03)
     return float(f"<answer>{problem.answer}</answer>" in completion.text)

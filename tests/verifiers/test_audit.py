@@ -88,6 +88,15 @@ def test_time_that_ran_out_once_is_measured_again(tmp_path, monkeypatch, reason,
     assert sorted({detail.split(" with")[0] for detail in details}) == found
 
 
+def test_a_call_that_was_late_once_is_made_again(tmp_path, monkeypatch, shorter):
+    monkeypatch.setenv("STALLED_ONCE", str(tmp_path / "mark"))
+    report = audit(
+        "audited_for_tests:asleep_once", [PROBLEM], workers=1, sizes=(2_000,), timeout_s=2.0, maths=False, kind="answer"
+    )
+    assert (tmp_path / "mark").exists()
+    assert not [finding for finding in report.findings if "no verdict within" in finding.detail]
+
+
 def test_a_hang_is_found(shorter):
     report = audit("audited_for_tests:hanging", [PROBLEM], workers=1, sizes=(2000, 8000), timeout_s=0.2, maths=False)
     assert any("no verdict within" in finding.detail for finding in report.findings if finding.family == "growth")

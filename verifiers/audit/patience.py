@@ -32,7 +32,7 @@ def is_late(score: Score) -> bool:
 
 def scores(pool: Pool, cases: Sequence[Case], clock: Clock) -> list[Score | None]:
     """Returns a score for every case in order; None for cases that were skipped because the time was up or too many
-    cases of their family hung."""
+    cases of their family hung. A call that was ended at its deadline is made once more."""
     found: list[Score | None] = [None] * len(cases)
     families: dict[str, list[int]] = collections.defaultdict(list)
     for place, case in enumerate(cases):
@@ -40,12 +40,16 @@ def scores(pool: Pool, cases: Sequence[Case], clock: Clock) -> list[Score | None
     for places in families.values():
         if clock.is_over:
             break
-        hangs = 0
+        late: list[int] = []
         stream = pool.map([cases[place].pair for place in places])
         for place, score in zip(places, stream, strict=True):
             found[place] = score
-            hangs += is_late(score)
-            if hangs >= HANGS or clock.is_over:
+            late += [place] if is_late(score) else []
+            if len(late) >= HANGS or clock.is_over:
                 break
         stream.close()
+        for place in late:  # the machine may have stood still; what hangs does so again
+            if clock.is_over:
+                break
+            (found[place],) = pool.map([cases[place].pair])
     return found
