@@ -29,6 +29,7 @@ pytestmark = [
 
 TENSORS = 30  # that vLLM makes of nano's
 COMPARED = 14  # of these: vLLM's CPU backend packs the linear layers
+BIASES = 4  # of these: with AMX they are float32 beside weights in bfloat16
 
 
 def engine_for(urls, model, tokenizer, **settings):
@@ -273,7 +274,7 @@ def test_bfloat16_changes_are_exact_in_a_server_started_as_by_users(tmp_path):
             case.push()
             given.append(case.engine.bytes_given - before)
             # Without bfloat16 instructions nothing is packed.
-            assert proven(case, dtype=torch.bfloat16) in ([COMPARED], [TENSORS])
+            assert proven(case, dtype=torch.bfloat16) in ([COMPARED], [COMPARED - BIASES], [TENSORS])
             ids = torch.randint(5, 200, (2, 32))
             model(ids, labels=ids).loss.backward()
             optimizer.step()
