@@ -98,4 +98,4 @@ def test_equal_expressions_have_equal_values(seed):
             if different > compared / 10:
                 wrong.append((gold, answer, different, compared))
     assert paid > 40
-    assert len(wrong) <= 1, wrong  # a region that all points of the verifier miss
+    assert not wrong

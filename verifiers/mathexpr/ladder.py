@@ -16,7 +16,7 @@ from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.intervals import Complex, Intervals
 from verifiers.mathexpr.limits import BUDGET, Budget, TooHard, current
 from verifiers.mathexpr.modular import fingerprint, residues
-from verifiers.mathexpr.nodes import Node, has_op, is_calculus, symbols, unevaluated, walk
+from verifiers.mathexpr.nodes import Node, has_op, is_calculus, number, symbols, unevaluated, walk
 from verifiers.mathexpr.normal import normal
 
 _LOW, _HIGH = 192, 1024  # bits: most differences show at the first precision; the second confirms agreement
@@ -211,8 +211,8 @@ def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
             break
     few = real < _AGREEMENTS - 2
     if few or bends:
-        near = _distant(a, b)
-        series = has_op(a, _SERIES) or has_op(b, _SERIES)  # costly, so few points
+        series = has_op(a, _SERIES) or has_op(b, _SERIES)  # costly, so few and small points
+        near = [size for size in _distant(a, b) if size <= _LONGEST or not series]
         count = _FEW if series else 2 * len(near) if len(names) == 1 else max(2 * len(near), _MIXED)
         points = [Point(index, names, whole=whole, imaginary=imaginary, near=near) for index in range(count)]
         if _differs_at_integers(a) or _differs_at_integers(b):
@@ -222,8 +222,8 @@ def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
                 for index in range(2 * len(_INTEGERS))
             )
             points = [*integers, *points]
-        for number, point in enumerate(points):
-            if number >= len(points) - count + _FEW and budget.left < BUDGET // 2:
+        for tried, point in enumerate(points):
+            if tried >= len(points) - count + _FEW and budget.left < BUDGET // 2:
                 break
             try:
                 same, is_real = _compared_at(point, a, b, budget)
@@ -291,10 +291,7 @@ def _distant(a: Node, b: Node) -> list[Fraction]:
     constants = {abs(part.value) for node in (a, b) for part in walk(node) if part.op == "num"}
     largest = sorted(constants, reverse=True)[:_MOST_CONSTANTS]
     below = [max(Fraction(0), size - 1) for size in largest]
-    sizes = list(dict.fromkeys([*largest[:1], _FAR[1], Fraction(0), *largest, *below, *_FAR]))
-    if has_op(a, _SERIES) or has_op(b, _SERIES):
-        sizes = [size for size in sizes if size <= _LONGEST]
-    return sizes
+    return list(dict.fromkeys([*largest[:1], _FAR[1], Fraction(0), *largest, *below, *_FAR]))
 
 
 def _wants_complex(node: Node) -> bool:
@@ -322,7 +319,7 @@ def _is_negative(base: Node) -> bool:
     value = rational(base)
     if value is not None or base.op in ("sym", "const"):
         return (value or 0) < 0
-    return order(base, Node("num", (), Fraction(0)), current()) == -1
+    return order(base, number(0), current()) == -1
 
 
 def _logs(node: Node) -> frozenset[str]:
