@@ -374,6 +374,13 @@ CASES = [
     (r"\frac{\pi}{3}+2k\pi", r"\boxed{x = \frac{\pi}{3} + 2n\pi, \quad n \in \mathbb{Z}}", 1.0, "equal"),
     (r"2, 3, \text{ and } 4", r"\boxed{2, 3, 4}", 1.0, "equal"),
     ("2,3", r"\boxed{x_1 = 2, x_2 = 3}", 1.0, "equal"),
+    # one box for each part of the question, in their order
+    ("7, 12", "(a) The sum is $\\boxed{7}$.\n\n(b) The product is $\\boxed{12}$.", 1.0, "equal"),
+    ("7, 12", "(a) The sum is $\\boxed{12}$.\n\n(b) The product is $\\boxed{7}$.", 0.0, "different"),
+    ("48, 10", "Area: $6\\cdot8=\\boxed{48}$\n\nDiagonal: $\\sqrt{36+64}=\\boxed{10}$", 1.0, "equal"),
+    ("10", "Area: $6\\cdot8=\\boxed{48}$\n\nDiagonal: $\\sqrt{36+64}=\\boxed{10}$", 0.0, "hedged"),
+    ("7, 12", "(a) \\boxed{7}\n\n(b) \\boxed{12}\n\nFinal: \\boxed{7, 12}", 1.0, "equal"),
+    ("7, 12", "(a) \\boxed{7}\n\n(b) Wait, no. \\boxed{12}", 0.0, "different"),
     ("2,3", r"\boxed{x = 2} \text{ and } \boxed{x = 3}", 1.0, "equal"),
     (r"\pm 5", r"\boxed{5, -5}", 1.0, "equal"),
     (r"\pm 5", r"\boxed{x = \pm 5}", 1.0, "equal"),

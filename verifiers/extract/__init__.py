@@ -255,7 +255,7 @@ def _unless_taken_back(text: str, extraction: Extraction, position: int, end: in
     if denied_after(text, position, end) or retracted(text, position, end) is not None:
         return Extraction(None, "retracted")
     others = (*extraction.others, *instead(text, position, end))
-    return Extraction(extraction.span, extraction.source, others, extraction.joint)
+    return replace(extraction, others=others)
 
 
 def _other_hashes(text: str, start: int, last: int) -> tuple[Span, ...]:

@@ -54,6 +54,9 @@ _LIKE_A_DENIED_ONE = any_case(rf"{_WRONG}[^.!?\n]{{0,40}}\b(?:so|as|nor|neither)
 _OBJECTED = any_case(rf"{_WRONG}(?:[.!,;]+\s*[A-Za-z]{{1,12}})?\W*$")
 _LABEL = lazy_pattern(r"\s*([A-Za-z](?:_\{?\w\}?)?)\s*=(?!=)")
 _COMPOSED = lazy_pattern(r"[-+*^]")
+_PART = lazy_pattern(
+    r"(?m)^[\s*#>•-]*(?:[Pp]art\s)?(\(?(?:[a-h]|i{1,3}|iv|\d)[).]|[^\W\d_][^:：=$\n]{0,30}[:：])"
+)  # of a part of the question, and what is asked there
 _TOO = any_case(r"[\s$*)\\\]]*(?:is |was )?(?:too|as well|also|likewise)\b")
 
 # "either 5 or \\boxed{7}": a value or an option that is offered right before the box.
@@ -110,6 +113,8 @@ def boxed(text: str, start: int, end: int, prompt: str = "") -> Extraction | Non
         others += instead(text, last.end, end)
     if len(boxes) > 2 and _calculated(text, boxes):
         return Extraction(last.content, "box", tuple(others))
+    if len(boxes) > 1 and "," not in text[slice(*last.content)] and _labelled(text, start, boxes):
+        return Extraction(last.content, "box", tuple(others), tuple(box.content for box in boxes), in_order=True)
     joint: list[Span] = [last.content]
     joining = True
     for before, box in zip(reversed(boxes[:-1]), reversed(boxes), strict=False):
@@ -171,6 +176,19 @@ def _of_another(text: str, start: int, box: _Box, gap: str) -> bool:
         return False
     led = text[sentence_start(text, box.start, start) : box.start]
     return SOMEBODY.search(led) is not None or _SAID_BY.search(led) is not None or _WOULD_BE.match(gap) is not None
+
+
+def _labelled(text: str, start: int, boxes: list[_Box]) -> bool:
+    """Returns whether each box follows a label of its own at the start of a line: "(a) ...", "Area: ..."."""
+    labels: set[str] = set()
+    for box in boxes:
+        gap = text[max(start, box.start - 1000) : box.start]
+        found = list(_PART.finditer(gap))
+        if not found or CORRECTION.search(gap):
+            return False
+        labels.add(found[-1][1].casefold())
+        start = box.end
+    return len(labels) == len(boxes)
 
 
 def _calculated(text: str, boxes: list[_Box]) -> bool:

@@ -27,14 +27,18 @@ class Extraction:
     others: tuple[Span, ...] = ()  # further final answers, which must agree with this one
     joint: tuple[Span, ...] = ()  # boxes of one sentence that form a list, including the last one
     said: str = ""  # the value in digits, if the span spells it in words
+    in_order: bool = False  # whether `joint` are the answers of the parts of a question, (a), (b) and so on
 
 
 def moved(extraction: Extraction, by: int) -> Extraction:
     """Returns the extraction in a text that has so many characters more before it."""
     if extraction.span is None or not by:
         return extraction
-    span, *others = [(low + by, high + by) for low, high in (extraction.span, *extraction.others)]
-    return replace(extraction, span=span, others=tuple(others))
+    low, high = extraction.span
+    others, joint = (
+        tuple((low + by, high + by) for low, high in spans) for spans in (extraction.others, extraction.joint)
+    )
+    return replace(extraction, span=(low + by, high + by), others=others, joint=joint)
 
 
 def ending(text: str) -> int:

@@ -20,9 +20,9 @@ def arrangements(wanted: Items, items: Items) -> list[tuple[Items, Items]] | Non
     ours, theirs = names(wanted), names(items)
     if ours and theirs:
         return [(wanted, tuple(items[theirs.index(name)] for name in ours))] if set(ours) == set(theirs) else None
-    if ours and not any(item.name for item in items) and not _roots(ours):
+    if ours and not any(item.name for item in items) and not roots(ours):
         return [(_by_coordinate(wanted, ours), items)]
-    if theirs and not any(item.name for item in wanted) and not _roots(theirs):
+    if theirs and not any(item.name for item in wanted) and not roots(theirs):
         if set(theirs) <= {"x", "y", "z"}:
             return [(wanted, _by_coordinate(items, theirs))]
         return [(wanted, items), (wanted, tuple(sorted(items, key=lambda item: item.name)))]
@@ -33,7 +33,7 @@ def _by_coordinate(items: Items, names: list[str]) -> Items:
     return tuple(sorted(items, key=lambda item: item.name)) if set(names) <= {"x", "y", "z"} else items
 
 
-def _roots(names: list[str]) -> bool:
+def roots(names: list[str]) -> bool:
     """Returns whether the names number the solutions of one equation (x_1, x_2), whose order is free."""
     letters = {name.partition("_")[0] for name in names}
     return len(letters) == 1 and letters <= {"x", "z", "t", "lambda"}

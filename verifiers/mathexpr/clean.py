@@ -66,6 +66,7 @@ _THOUSANDS = lazy_pattern(
 )
 _SPACED_NUMBER = lazy_pattern(r"(?<![\d.,/^_{(\[])(?<![\d,;] )[1-9]\d{0,2}(?: \d{3})+(?![\d/]| \d|[,;] ?\d)")
 _SPACED_DECIMAL = lazy_pattern(r"([+-]?[1-9]\d{0,2}(?: \d{3})+)(,\d{1,2}(?:\D.*)?)", re.DOTALL)
+_PREFIX = lazy_pattern(r"\\nabla\s*(?=[A-Za-z](?:\([^()=]*\))?\s*=)|\bm(?=\\angle)")  # labels of gradients and angles
 _NO_SPACE = lazy_pattern(r"(?<=\d)\\!(?=\d)")
 _DECIMAL_COMMA = lazy_pattern(r"(?<=\d)\{,\}(?=\d)")  # not a separator of thousands
 _MARKUP = lazy_pattern(
@@ -143,6 +144,8 @@ def clean(text: str) -> str:
         text = text.replace("{:}", ":")
     if "{}" in text or "{ }" in text:
         text = _RAISED_FRACTION.sub(r"\\frac{\1}{\2}", _UPRIGHT_C.sub("C", text))
+    if "nabla" in text or "m\\angle" in text:
+        text = _PREFIX.sub("", text)
     if "'" in text:
         text = _ARC_MINUTES.sub(lambda match: f"({match[1]}+{match[2]}/60)^\\circ ", text)
     if "," in text:

@@ -15,7 +15,7 @@ from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.mathexpr import conditions, regions
 from verifiers.mathexpr.answers import Answer, as_decimal, significant_digits
 from verifiers.mathexpr.asked_units import asked_units
-from verifiers.mathexpr.assignments import arrangements, names
+from verifiers.mathexpr.assignments import arrangements, names, roots
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.families import same_families
 from verifiers.mathexpr.ladder import equal, numeric_gap
@@ -84,6 +84,8 @@ _INTEGERS = any_case(
     r"|整数|整數|自然数|自然數|정수|자연수|صحيح|पूर्णांक"
 )
 _MOST_NAMES = 4
+_COMMAS = lazy_pattern(r"(?<![\d({\[,.;])\d+,\d{1,2}(?![\d,)}\].])")  # decimal commas, not lists or thousands
+_NUMBERED = lazy_pattern(r"[xztλ]\s?_|lambda\s?_|[xztλ][₁₂]|\b[xzt]\d")
 _BETWEEN_NAMES = r"[\s$]*(?:,|(?:,\s*)?(?:and|und|et|y|e|en|och|i|и))[\s$]*\\?"
 _ROUGH = frozenset({"dec", "base"})
 
@@ -483,6 +485,8 @@ def _numbers(gold: Node, answer: Node, also: Node | None, policy: Policy, budget
 def _collection(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
     if gold.kind == "tuple":
         return _tuple_gold(gold, answer, policy, budget)
+    if gold.comma is not None and _COMMAS.search(policy.prompt):  # "0,6" is six tenths where the question has "1,2"
+        return _scalar_gold(gold.comma, answer.comma or answer, policy, budget)
     if answer.kind == "tuple" and gold.kind == "list" and answer.brackets == "()" and policy.units != "require":
         return _in_order(gold.items, answer.items, policy, budget)
     if answer.kind == "tuple" and gold.kind == "list" and len(gold.items) == 1:
@@ -504,6 +508,8 @@ def _collection(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
         items = _distinct(items, policy, budget)  # a solution may be given twice
     if len(items) != len(wanted):
         return "hedged" if len(items) > len(wanted) and answer.joined_by == "or" else "different"
+    if policy.prompt and not _NUMBERED.search(policy.prompt) and roots(names(wanted)) and roots(names(items)):
+        wanted, items = (tuple(changed(item, name="") for item in side) for side in (wanted, items))
     if answer.joined_by == "or" and names(items):
         return "hedged"  # x = 1 or y = 2
     if {gold.joined_by, answer.joined_by} == {"and", "or"} and all(

@@ -25,14 +25,23 @@ _ASKS = any_case(
     r"|[从由從](?:小到大|大到小|[低高短长長轻輕重慢快]到)|排列|排序|順|순서|순으로|오름차순|내림차순|ترتيب|رتب|تصاعدي|تنازلي"
     r"|مرتب|क्रम|σειρά|בסדר|סדר"
 )
+_TERMS = any_case(
+    r"\b(?:next|first|last|following) (?:[a-z]+ |\d+ )?(?:[a-z-]+ ){0,2}"
+    r"(?:terms|numbers in (?:the|this) (?:sequence|pattern))\b"
+    r"|\b(?:erste|nächste|letzte)n? (?:\w+ )?glieder|premiers termes|termes suivants|primeros (?:\w+ )?términos"
+    r"|siguientes (?:\w+ )?términos|primeiros (?:\w+ )?termos|próximos (?:\w+ )?termos|primi (?:\w+ )?termini"
+    r"|(?:перв|следующ)\w+ (?:\w+ )?член|[前后後]\w{1,2}[项項]|最初の\w{1,2}項|次の\w{1,2}項|처음 \w+ ?항|다음 \w+ ?항"
+)
 _BETWEEN = any_case(r"\s*(?:[,;<>≤≥、，،]|\band\b|\bund\b|\bet\b|\by\b)\s*")
 
 
 def asks_to_order(prompt: str, gold: str) -> bool:
-    """Returns whether a question asks for an order and names every item of the gold's list itself.
+    """Returns whether a question asks for terms of a sequence, or for an order of items that it names itself.
 
     "List all solutions in increasing order" is not such a question: its solutions are right in any order.
     """
+    if _TERMS.search(prompt):
+        return True
     items = [item for part in _BETWEEN.split(gold) if (item := part.strip(" $.{}[]()\\"))]
     if len(items) < 2 or _ASKS.search(prompt) is None:
         return False

@@ -390,6 +390,8 @@ def _joined(answers: list[Answer], joiners: list[str]) -> Answer:
         pieces = [answer.pieces for answer in answers]
         name = answers[0].name
         together = tuple(piece for part in pieces for piece in part)
+        if len({answer.name for answer in answers if answer.name}) > 1:
+            return Answer("list", items=tuple(answers), joined_by=joint)  # x > 0 and y > 0
         if joint == "or":
             return Answer("region", pieces=together, name=name)
         if any(answer.brackets for answer in answers):  # intervals: a list of them is their union
@@ -435,14 +437,14 @@ def _piece(tokens: list[Token]) -> Answer:
     ):
         label = _prose(tokens[:colon])  # "Paolo: 18"
         tokens = tokens[colon + 1 :]
-    tokens = _without_lead(tokens)
+    named = _named(tokens)
+    if named or _measured(tokens):
+        tokens = tokens[[token.value for token in tokens].index("=") + 1 :]
+    tokens = _without_lead(tokens[_event_end(tokens) :])
     head, words = split_tail(tokens)
     if not head:
         raise Unreadable("nothing")
-    named = _named(head)
     label = (*label, *named)
-    if named or _measured(head):
-        head = head[[token.value for token in head].index("=") + 1 :]
     if len(head) == 1 and head[0].kind == "word" and _is_word(head[0].value):
         raise Unreadable("a word")
     node = Parser(head).whole()
@@ -514,13 +516,18 @@ def _without_lead(tokens: list[Token]) -> list[Token]:
 
 
 def _named(tokens: list[Token]) -> tuple[str, ...]:
-    """Returns the words before the sign of "Maximum = 2", else ()."""
-    for index, token in enumerate(tokens):
-        if token.value == "=" and token.kind == "op":
-            if index and all(part.kind in ("word", "text") and len(part.value) > 2 for part in tokens[:index]):
-                return _prose(tokens[:index])
-            return ()
-    return ()
+    """Returns the words before the sign of "Maximum = 2" and "proj_v u = (1, 2)", else ()."""
+    sign = next((index for index, token in enumerate(tokens) if token.value == "=" and token.kind == "op"), 0)
+    words = [token for token in tokens[:sign] if token.kind in ("word", "text")]
+    others = [token for token in tokens[:sign] if token.kind not in ("word", "text")]
+    if not words or words[0] is not tokens[0] or any(len(word.value) < 3 for word in words):
+        return ()
+    indexed = (
+        len(tokens[1:]) > 1
+        and tokens[1].value == "_"
+        and all(token.kind == "sym" or token.value in ("_", "{", "}", "triangle") for token in others)
+    )
+    return _prose(words) if indexed or not others else ()
 
 
 def _measured(tokens: list[Token]) -> bool:
@@ -534,6 +541,15 @@ def _measured(tokens: list[Token]) -> bool:
         and (tokens[1].value, tokens[sign - 1].value) == ("(", ")")
         and all(token.kind in ("sym", "word", "text") or token.value in (",", "cap", "cup") for token in between)
     )
+
+
+def _event_end(tokens: list[Token]) -> int:
+    """Returns where the value in "P(sum is 6) = 5/36" starts, whose event is in words; 0 for all else."""
+    if len(tokens) < 6 or tokens[0].value not in ("P", "Pr", "p", "E", "Var") or tokens[1].value != "(":
+        return 0
+    end = next((index for index, token in enumerate(tokens) if token.value == ")"), 0)
+    in_words = any(token.kind in ("word", "text") for token in tokens[2:end])
+    return end + 2 if in_words and [token.value for token in tokens[end + 1 : end + 2]] == ["="] else 0
 
 
 def _prose(tokens: list[Token]) -> tuple[str, ...]:

@@ -12,8 +12,10 @@ from verifiers.mathexpr.ladder import decimal_logs, equal, numeric_gap
 from verifiers.mathexpr.limits import Unreadable, current
 from verifiers.mathexpr.nodes import INFINITY, Node, digest, has_op, symbol, symbols, unevaluated, walk
 from verifiers.mathexpr.normal import normal
+from verifiers.mathexpr.vectors import components
 
 _SIGNED = frozenset({"pm", "mp"})
+_COORDINATES = frozenset({"matrix", "group", "set", "builder", "union", "cap"})
 _REGION_OPS = frozenset({"union", "minus_set", "cap", "builder"})
 
 
@@ -186,6 +188,8 @@ def _equalities(node: Node) -> Answer:
         name, bound = "", ()  # a product, no function of x
     if not name and len(args) == 2 and args[1].op in ("set", "builder", "union") and first.op == "add":
         name = difference_name(first)
+    if not name and len(args) == 2 and _has_coordinates(args[1]) and not has_op(first, _COORDINATES):
+        name = spelled(first)  # A^{-1} = a matrix, u x v = (1, 2, 3)
     values = tuple(arg for arg in args if not unevaluated(arg))
     if unevaluated(first) and values:  # an integral that is stated to be 7 is the name of 7
         name, bound, args = f"{first.op} {digest(normal(first)).hex()}", (), (first, *values)
@@ -210,6 +214,10 @@ def _equalities(node: Node) -> Answer:
     if inner.kind in ("equation", "relation") and rest[0].op != "cases":
         raise Unreadable("an equation inside an equation")
     return changed(inner, name=name, bound=bound, also=also)
+
+
+def _has_coordinates(node: Node) -> bool:
+    return node.op == "matrix" or (node.op == "group" and len(node.args) > 1) or components(node) is not None
 
 
 def _value(nodes: tuple[Node, ...]) -> tuple[Node, ...]:

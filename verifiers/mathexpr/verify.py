@@ -400,6 +400,7 @@ class MathVerifier:
             span = (extraction.joint[0][0], extraction.joint[-1][1])
             joined = " , ".join(text[slice(*part)] for part in extraction.joint)
             whole = joined.count(",") == len(extraction.joint) - 1  # no box holds a list
+            joined = f"({joined})" if extraction.in_order else joined
             if not (whole and self._reason(gold, answer, problem, policy, budget, None)[0] == "equal"):
                 answer = joined
         answer = as_gold_is_written(answer, gold)
