@@ -25,6 +25,14 @@ _NEAR = Gated(
 )
 _NEAR_BEHIND = any_case(r"[^\w.,;。，；]*(?:に近|の近く|付近|附近|左右|에 가[까깝]|근처|['’]?\w{0,4}\s?yakın)")
 _BEFORE = 40  # characters before a value
+# "We are given 12 pupils.", "Soit $n=20$.": a value that the question gives, or that is supposed.
+_GIVEN = any_case(
+    r"[\W_]*(?:(?:so|now|first|also|here|alors|entonces|então|allora|итак)\W+)?"
+    r"(?:(?:let(?: us| me)?|suppose|assume|given|(?:we|you) (?:are|were) (?:given|told)|sei(?:en)?|angenommen"
+    r"|gegeben (?:ist|sind)|soi(?:t|ent)|posons|supposons|on (?:donne|pose|note)|sean?|supongamos|sejam?|suponha\w*"
+    r"|sia(?:no)?|poniamo|supponiamo|stel|laat|låt|niech|пусть|обозначим|положим|предположим|дано)(?![^\W\d_])"
+    r"|[设設令]|假设|已知|(?:set|put|say|denote|setze[nt]?|sätt)\s+\$?\s?[a-z]\w{0,2}\s*:?=)[^,;.:，；：。\d]{0,40}\Z"
+)
 
 
 def is_astray(text: str, start: int, value: Span, end: int, prompt: str | None) -> bool:
@@ -37,8 +45,10 @@ def is_astray(text: str, start: int, value: Span, end: int, prompt: str | None) 
     following = STOP.search(text, number[1], end)
     end = following.start() if following else end
     asked = question_of(prompt) if prompt else ""
-    if _is_near(text, start, number, end) or any(
-        has_another_role(text, start, span, end, asked) for span in {value, number}
+    if (
+        _is_near(text, start, number, end)
+        or _GIVEN.match(text[start : number[0]])
+        or any(has_another_role(text, start, span, end, asked) for span in {value, number})
     ):
         return True
     return bool(asked) and (

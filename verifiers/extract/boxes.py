@@ -57,6 +57,11 @@ _COMPOSED = lazy_pattern(r"[-+*^]")
 _PART = lazy_pattern(
     r"(?m)^[\s*#>•-]*(?:[Pp]art\s)?(\(?(?:[a-h]|i{1,3}|iv|\d)[).]|[^\W\d_][^:：=$\n]{0,30}[:：])"
 )  # of a part of the question, and what is asked there
+_NO_PART = any_case(
+    r"answer|result|final|step|total|antwort|ergebnis|schritt|réponse|résultat|étape|respuesta|resultado|paso|resposta"
+    r"|passo|risposta|risultato|antwoord|resultaat|stap|odpowied|wynik|krok|ответ|результат|шаг|итог|cevap|sonuç|adım"
+    r"|答|結果|结果|步|ステップ|답|결과|단계|الجواب|النتيجة|الخطوة"
+)
 _TOO = any_case(r"[\s$*)\\\]]*(?:is |was )?(?:too|as well|also|likewise)\b")
 
 # "either 5 or \\boxed{7}": a value or an option that is offered right before the box.
@@ -184,7 +189,7 @@ def _labelled(text: str, start: int, boxes: list[_Box]) -> bool:
     for box in boxes:
         gap = text[max(start, box.start - 1000) : box.start]
         found = list(_PART.finditer(gap))
-        if not found or CORRECTION.search(gap):
+        if not found or _NO_PART.search(found[-1][1]) or CORRECTION.search(gap):
             return False
         labels.add(found[-1][1].casefold())
         start = box.end

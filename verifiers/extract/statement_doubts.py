@@ -19,6 +19,7 @@ from verifiers.extract.closings import OF_CHANCE
 from verifiers.extract.conclusions import altered, concludes
 from verifiers.extract.gates import Gated
 from verifiers.extract.joined_quantities import Quantity
+from verifiers.extract.offered import is_offered
 from verifiers.extract.openings import MOST_EXPLAINING
 from verifiers.extract.other_subjects import of_another_subject
 from verifiers.extract.placements import is_placed
@@ -157,6 +158,8 @@ def _is_of_another(sentence: Sentence, value: Quantity) -> bool:
 def _altered(sentence: Sentence, value: Quantity, clause: Span) -> Extraction | None:
     """Returns why a value is no answer by the words directly beside it, or None."""
     text, wanted = sentence.text, sentence.wanted
+    if is_offered(text, sentence.span, value.span):
+        return UNSURE
     own_unit = value.kind in ("time", "duration") or _names(text, value, wanted)
     placed = is_placed(sentence, clause, value)
     if altered(text, clause, value.span, placed=placed, named=own_unit, question=wanted.sentence):

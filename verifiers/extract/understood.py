@@ -66,7 +66,7 @@ _NOT_OWN = any_case(
 _DENIES = any_case(
     r"[\s}$).,;]*\(?(?:and |but |e |y |et |und )?(?:not|nicht|non|pas|no|não|не|niet|instead of|rather than)[\s($]+"
 )
-_NOT_EQUAL = lazy_pattern(r"(?:\\neq?(?![a-z])|\\not\s*=|≠|!=)[\s$({]*$")
+_NOT_EQUAL = lazy_pattern(r"(?:\\neq?(?![a-z])|\\not\s*=|≠|(?<![\w)}])!=)[\s$({]*$")
 _CONSEQUENCE = lazy_pattern(r",\s+so\s+")
 # Words for work that is still to be done with the value, or for how to read its digits.
 _UNDONE = any_case(

@@ -22,6 +22,7 @@ from verifiers.extract import (
 )
 from verifiers.extract.concluded import concluded
 from verifiers.extract.corrected import without_correction
+from verifiers.extract.declared import without_declaration
 from verifiers.extract.enumerations import enumerated
 from verifiers.extract.hedges import without_contrast
 from verifiers.extract.neutral import neutral, without_box, without_struck
@@ -66,6 +67,7 @@ REASONS = {
     "too_hard": "the comparison would exceed the budget of work",
 }  # the closed set of reasons
 MAX_CHARS = 1_000_000
+_NATURAL = frozenset("natural naturals setn n positive nonnegative non-negative negative".split())
 _STATED = ("box", "answer", "hashes", "opening")  # sources of answers that state themselves
 _NOT_COMPARED = ("unparseable", "type_clash")
 _CHOICES = {"percent": ("either", "value"), "units": ("drop", "require"), "multiple_choice": ("auto", "letter")}
@@ -165,6 +167,10 @@ class MathVerifier:
             verdict = other if other.score == 1.0 or verdict.detail == "nothing" else verdict
         if verdict.reason in _NOT_COMPARED and not self.strict:
             plain = without_box(text)
+            other = self._judge(problem, gold, plain, explanation) if plain != text else verdict
+            verdict = other if other.score == 1.0 else verdict
+        if verdict.score != 1.0 and not self.strict and not _NATURAL.intersection(gold.answer.condition.split()):
+            plain = without_declaration(text)
             other = self._judge(problem, gold, plain, explanation) if plain != text else verdict
             verdict = other if other.score == 1.0 else verdict
         if verdict.score != 1.0 and not self.strict:
