@@ -34,6 +34,7 @@ test_what_a_remark_behind_the_answer_says = each(table("remark_cases.txt"))(chec
 test_conclusions_about_a_noun_and_remarks_behind_them = each(table("conclusion_cases.txt"))(check)
 test_expressions_that_end_a_text = each(table("expression_cases.txt"))(check)
 test_lists_that_end_a_text = each(table("list_cases.txt"))(check)
+test_how_a_text_ends = each(table("closing_cases.txt"))(check)
 test_shares_and_odds = each(table("share_cases.txt"))(check)
 test_what_a_text_says_or_states_of_yes_and_no = each(table("truth_cases.txt"))(check)
 

@@ -71,7 +71,7 @@ _NEXT_QUESTION = lazy_pattern(
     r"|Exercise|Human|User|Instruction|Frage|Aufgabe|Pregunta|Problema|Domanda"
     r"|Pergunta|Вопрос|Задача|问题|問題)(?:[*]{0,2}\s?[:：]|\s\d{1,3}[*]{0,2}\s?[.:：])"
 )
-_RELATES = lazy_pattern("[=<>≤≥]")
+_RELATES = lazy_pattern("[=<>≤≥≡]")
 _COMMAND = lazy_pattern(r"\\(?:(?:begin|end)\s*\{[a-z]+\*?\}|[A-Za-z]+)")
 _DIGITS = lazy_pattern(r"\d+")
 _TAIL_OF_QUESTION = 200  # characters

@@ -288,6 +288,21 @@ def closing_assignments(text: str, start: int, end: int) -> Span | None:
     return low, low + len("\n".join(lines[first:]))
 
 
+def closing_lines(text: str, count: int) -> list[Span]:
+    """Returns the spans of the `count` lines that end a text and give values to names, and the line before; or []."""
+    lines, end = [], len(text)
+    while end > 0 and len(lines) <= count:
+        begin = text.rfind("\n", 0, end) + 1
+        if text[begin:end].strip():
+            lines.append((begin, end))
+        end = begin - 1
+    given = [_GIVES.fullmatch(text, *line) for line in lines]
+    names = {found["name"] for found in given[:count] if found}
+    if len(lines) < count or None in given[:count] or any(given[count:]) or len(names) not in (1, count):
+        return []
+    return lines[::-1] if len(lines) > count else [(0, 0), *lines[::-1]]
+
+
 def bound_in_words(text: str, sentence: Span, asked: str) -> tuple[int, Extraction] | None:
     """Returns the bounds with which a sentence answers an inequality, and where their phrase begins, or None."""
     if not _ASKS_BOUND.search(asked):

@@ -244,9 +244,12 @@ def _unopposed(text: str, sentence: Span, value: Span) -> bool:
     )
 
 
+_PLAIN_SIGNS = str.maketrans("−λμ", "-xx", "₀₁₂₃₄₅₆₇₈₉")
+
+
 def turned(text: str) -> bool:
     """Returns whether words after an answer's number deny or change it, as some languages do: "7的平方"."""
-    text = text.replace("−", "-")
+    text = text.translate(_PLAIN_SIGNS)
     if text.isascii():
         return False
     letter = _CHOSEN.match(text)

@@ -42,7 +42,7 @@ _OF_ANOTHER = any_case(
     r"[\s$(]*$"
 )
 _LED = 24  # characters
-_OPERATES = lazy_pattern(r"[-−–+*·×⋅/=<>≤≥²³⁴⁵ⁿ^√(]|\d[A-Za-z]")
+_OPERATES = lazy_pattern(r"[-−–+*·×⋅/=<>≤≥≡²³⁴⁵ⁿ^√(]|\d[A-Za-z]")
 # What may follow an expression that ends a sentence.
 _CLOSES = any_case(
     r"\s(?:for (?:all|every|any|each) (?:\w+ ){1,2}\w|für alle \w+ \w|pour tout \w+ \w|para todo \w+ \w|per ogni \w+ \w"

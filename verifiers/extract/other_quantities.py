@@ -139,7 +139,8 @@ _ASKED_BEHIND = any_case(
     r"|[은는이가] (?:얼마|무엇|몇))"
 )
 _BETWEEN = any_case(  # what may stand between the verb that asks and what it asks for
-    r"(?:[\s\"“$*]|\b(?!(?:of|with|whose|if|when|that|for|in|from|on|at|by|and|von|der|mit|wenn|aus|et|avec|de|du|des"
+    r"(?:[\s\"“$*]|\b(?!(?:after|before|under|without|per|than|to|nach|vor|ohne|après|avant|sans|después|antes|sin|após"
+    r"|depois|sem|dopo|prima|senza|после|до|без|of|with|whose|if|when|that|for|in|from|on|at|by|and|von|der|mit|wenn|aus|et|avec|de|du|des"
     r"|si|con|y|da|do|del|di|se|e|z|van|met|с|по|из|если|и)\b)[\w-]++){0,12}+",
 )
 _IS = any_case(

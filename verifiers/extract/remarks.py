@@ -157,7 +157,7 @@ def _of_other_values(text: str, begin: int, end: int, *, unnamed: bool = False) 
 
     `unnamed`: it need not name values.
     """
-    near = text[max(0, begin - _NEAR) : begin]
+    near = _boxes(text, begin)[-_NEAR:] or text[max(0, begin - _NEAR) : begin]
     named = [name.strip("$ ") for name in words.NUMBERS.findall(text, begin, end)]
     return (
         not any(_names(near, name) for name in named)

@@ -16,6 +16,7 @@ _END_TOKEN = any_case(
 )
 _ORNAMENTS = " \t\r\n∎□■▪◼⬛✓✔✅☑🎉\ufe0f\u200b"
 _MOST_TOKENS = 64
+_LONGEST_CUT = 120  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,11 @@ def moved(extraction: Extraction, by: int) -> Extraction:
 
 
 def ending(text: str) -> int:
-    """Returns the end of the readable text, without end-of-text tokens, closing ornaments and white space."""
-    end = len(text)
+    """Returns the end of the readable text, without end-of-text tokens, closing ornaments and white space.
+
+    Nor does the beginning of a sentence or box count that was cut off while it repeats the text before it.
+    """
+    end = _before_repeated(text)
     for _ in range(_MOST_TOKENS):
         if end and text[end - 1] in _ORNAMENTS:
             end = len(text[:end].rstrip(_ORNAMENTS))
@@ -57,6 +61,23 @@ def ending(text: str) -> int:
         if token is None:
             break
         end = low + token.start()
+    return end
+
+
+def _before_repeated(text: str) -> int:
+    """Returns where a beginning without a value starts that a text is cut off in and that stands before it too."""
+    end = len(text)
+    for stop in (". ", "} ", "。", "\n") if text[-1:].isalnum() else ():
+        begin = text.rfind(stop, max(0, end - _LONGEST_CUT), end) + len(stop)
+        cut = text[begin:]
+        unfinished = cut.count("{") > cut.count("}") or not any(map(str.isdigit, cut))
+        if (
+            begin >= len(stop)
+            and len(cut) > 2
+            and unfinished
+            and stop + cut in text[max(0, begin - 3 * _LONGEST_CUT) : begin]
+        ):
+            return len(text[:begin].rstrip())
     return end
 
 

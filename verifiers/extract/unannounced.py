@@ -59,8 +59,8 @@ _REVERSED = Gated(
 _EXPRESSION = (
     r"(?P<value>(?=[^\W_]|[(\[{\\√±+−∅$-])(?:\$[^$\n]{1,120}\$|\\(?:[A-Za-z]+|[{},;!:|])"
     r"|(?<![A-Za-z])(?:sin|cos|tan|cot|sec|csc|arc(?:sin|cos|tan)|[sct](?:inh|osh|anh)|ln|log|exp|sqrt|pi|infinity|gcd"
-    r"|lcm|max|min|and|or)(?![A-Za-z])|(?<![A-Za-z])[A-Za-zα-ω](?![A-Za-z])"
-    r"|[\d\s²³¹⁰⁴-⁹ⁿ⁻√π∞±+−–*·×⋅/÷^_()\[\]{}<>≤≥=,;:.%°'′|!∅∪∩∈-])+?)"
+    r"|lcm|max|min|mod|and|or)(?![A-Za-z])|(?<![A-Za-z])[A-Za-zα-ω](?![A-Za-z])"
+    r"|[\d\s²³¹⁰⁴-⁹ⁿ⁻√π∞±+−–*·×⋅/÷^_()\[\]{}<>≤≥≡=,;:.%°'′|!∅∪∩∈-])+?)"
 )
 # "(2, -3) is the answer."
 _CALLED_ANSWER = any_case(
@@ -78,7 +78,7 @@ _CONCLUSION = any_case(
     r"|trouve)|obtenemos|tenemos|queda|obtemos|temos|fica|otteniamo|abbiamo|si ha|si ottiene|получаем|имеем)\b[,:]?"
     rf"(?: that\b)?\s+)?(?<=\s)[*_]*{_EXPRESSION}[*_]*"
 )
-_COMPOSED = lazy_pattern(r"[=<>≤≥^√π∞±+*·×/()\[\]{}\\²³⁴-⁹∅,]|\d[-−–]\d|\w [-−–] \w|\d\s?[A-Za-z]|pi")
+_COMPOSED = lazy_pattern(r"[=<>≤≥≡^√π∞±+*·×/()\[\]{}\\²³⁴-⁹∅,]|\d[-−–]\d|\w [-−–] \w|\d\s?[A-Za-z]|pi")
 _NAMED = lazy_pattern(r"[\s$\\(]*(?:[A-Za-z](?:\([a-z]\))?['′]{0,2}(?:\([a-z]\))?|d[a-z]/d[a-z])\s?=")
 _OR = lazy_pattern(r"\b(?:or|oder|ou|o)\b")
 _ASIDE = any_case(

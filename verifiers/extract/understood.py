@@ -128,7 +128,7 @@ def _rough_or_denied(text: str, span: Span, end: int, *, whole: bool) -> str:
     low = _sentence_start(text, span[0])
     if whole and (_ABOUT.search(text, low, span[0]) or _ABOUT.search(text[slice(*span)])):
         return "≈"
-    own = only_number(text[slice(*span)])
+    own = None if "^" in text[slice(*span)] else only_number(text[slice(*span)])
     denied = _NOT_EQUAL.search(_OPENED.sub("", text[low : span[0]])) or (
         own is not None and _NOT_OWN.search(plain_words(text[span[1] : min(end, span[1] + _NEAR)], own))
     )

@@ -9,12 +9,13 @@ from verifiers.extract import Extraction, after_thinking
 from verifiers.extract.asked_values import is_operand
 from verifiers.extract.claims import claimed
 from verifiers.extract.clauses import begins_clause, opposed, reports, supposes
-from verifiers.extract.conclusions import altered
+from verifiers.extract.closings import closing_lines
+from verifiers.extract.conclusions import UNSURE, altered
 from verifiers.extract.last_sentences import closing
 from verifiers.extract.overruling import FORMS
 from verifiers.extract.quantities import number_in_other_words, quantities
 from verifiers.extract.stated_sentence import values_of_question
-from verifiers.extract.statement_words import SO, UNREAL
+from verifiers.extract.statement_words import REPORTS, SO, UNREAL
 from verifiers.extract.truths import said_truth
 from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.mathexpr.answers import Answer
@@ -29,6 +30,13 @@ _NO_OTHER = any_case(  # "and nothing else works"
     r"\b(?:nothing else|no other|sonst (?:nichts|keine\w*)|rien d['’]autre|aucune? autre|nada más|ning[uú]n\w* otr[oa]"
     r"|nenhum\w* outr[oa]|nada mais|nessun\w* altr[oa]|niets anders|inget annat|nic innego)\b[^.!?]*|других[^.!?]*нет"
 )
+_DENIES = any_case(  # before lines of values
+    r"\b(?:not|never|neither|nor|without|wrong|incorrect\w*|false|maybe|perhaps|possibl\w+|guess\w*|nicht|keine?|falsch\w*"
+    r"|vielleicht|pas|aucun\w*|faux|fausse\w*|peut-être|no|ningun\w*|quiz[aá]s?|não|nenhum\w*|errad\w+|talvez|non"
+    r"|nessun\w*|sbagliat\w+|forse|niet|geen|fout\w*|misschien|nie|inte|fel)\b|(?<!\w)(?:не|неверн\w*|может)(?!\w)"
+    r"|[不错錯非]|誤|ない|かも|아니|않|틀린|ليس|خطأ"
+)
+_BULLET = lazy_pattern(r"\s*(?:[-*•]|\d\.)\s+")
 _BRACKET = lazy_pattern(r"[\[(]\s*$")
 _JOINT = lazy_pattern(r"[^\d.!?;\[\]()]{1,60}")  # ", and it can also be", " and Jerry gets"
 _LONGEST_WORDED = 200  # characters; a longer text that begins with "Yes" is not taken as an answer
@@ -45,9 +53,25 @@ def in_words(extraction: Extraction, text: str, prompt: str, gold: Answer, gold_
 
 
 def listed(text: str, prompt: str, gold: Answer) -> Extraction | None:
-    """Returns the values of the last clause if they are as many as the gold's, or None beside a doubt."""
+    """Returns the values of the last clause, or lines, if they are as many as the gold's, or None beside a doubt."""
     start, count = after_thinking(text), len(gold.items)
-    if start is None or gold.kind not in ("list", "set") or count < 2 or any(form in text for form in FORMS):
+    if start is None or count < 2 or any(form in text for form in FORMS):
+        return None
+    lead, *lines = closing_lines(text, count) or [(0, 0)]
+    if lines and lines[0][0] >= start:
+        led = text[slice(*lead)]
+        if (
+            _DENIES.search(led)
+            or REPORTS.search(led)
+            or supposes(led)
+            or UNREAL.search(led)
+            or UNSURE.search(led)
+            or "?" in led
+        ):
+            return None
+        said = " , ".join(_BULLET.sub("", text[slice(*line)], count=1) for line in lines)
+        return Extraction((lines[0][0], lines[-1][1]), "statement", said=said)
+    if gold.kind not in ("list", "set"):
         return None
     _, sentences, wanted, language = closing(text, start, len(text), prompt)
     if not sentences:

@@ -25,7 +25,7 @@ from verifiers.extract.corrected import without_correction
 from verifiers.extract.declared import without_declaration
 from verifiers.extract.enumerations import enumerated
 from verifiers.extract.hedges import without_contrast
-from verifiers.extract.neutral import neutral, without_box, without_struck
+from verifiers.extract.neutral import neutral, with_plain_marks, without_box
 from verifiers.extract.numerals import language_of
 from verifiers.extract.openings import stated_first
 from verifiers.extract.operands import only_expression
@@ -72,9 +72,10 @@ _STATED = ("box", "answer", "hashes", "opening")  # sources of answers that stat
 _NOT_COMPARED = ("unparseable", "type_clash")
 _CHOICES = {"percent": ("either", "value"), "units": ("drop", "require"), "multiple_choice": ("auto", "letter")}
 _WORDED = 400  # characters at the end of a text in which numbers in words are turned into digits
-_OR = "or oder ou o ó oppure или або lub eller of veya atau hoặc"  # joins the values of a list
+_OR = "or oder ou o ó oppure или або lub eller of veya atau hoặc または 或者 또는"  # joins the values of a list
 _OTHER_OPTION = "the letter of one option with the text of another"
 _IN_WORDS = ("text", "truth", "choice", "empty", "undefined", "region")
+_CIRCLED = lazy_pattern("[①-⑩] ?")
 _FORMULA = lazy_pattern(r"\$[^$]{1,200}\$|\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|\\\([^()]{1,200}\\\)")
 _TURNING = any_case(
     r"\b(?:not|no|never|without|less|more|greater|larger|bigger|smaller|higher|lower|exceed\w*|within|fewer|least|most"
@@ -153,7 +154,7 @@ class MathVerifier:
         gold = self.gold(problem)
         if len(completion.text) > MAX_CHARS:
             return Verdict(0.0, "too_long", f"completion of {len(completion.text)} characters", gold_type=gold.type)
-        text, cuts = squeezed(without_struck(completion.text))
+        text, cuts = squeezed(with_plain_marks(completion.text))
         verdict = self._judge(problem, gold, text, explanation)
         if verdict.reason in ("no_answer", "hedged") and not self.strict:
             plain = without_remarks(text)
@@ -502,13 +503,21 @@ class MathVerifier:
 
 
 def _with_capital_labels(problem: Problem, completion: Completion) -> tuple[Problem, Completion]:
-    """Writes the labels of options a), b), ... as capitals in question, gold and completion, if the gold is a label."""
+    """Writes the labels a), b), ... or ①, ②, ... of options as capitals of the same length, if the gold is one."""
+    gold, text = str(problem.answer), completion.text
+    if len(gold) == 1 and _CIRCLED.match(gold) and len(text) <= MAX_CHARS and _CIRCLED.search(text):
+        prompt, gold, text = (_CIRCLED.sub(_lettered, part) for part in (problem.prompt, gold, text))
+        return replace(problem, prompt=prompt, answer=gold), replace(completion, text=text)
     label = _SMALL_LABEL.fullmatch(str(problem.answer)) if len(str(problem.answer)) < 4 else None
     if label is None or len(_SMALL_OPTION.findall(problem.prompt)) < 2 or len(completion.text) > MAX_CHARS:
         return problem, completion
     prompt = _SMALL_OPTION.sub(lambda match: match[0].upper(), problem.prompt)
     text = _SMALL_CHOICE.sub(lambda match: match[0].upper(), completion.text)
     return replace(problem, answer=label[1].upper(), prompt=prompt), replace(completion, text=text)
+
+
+def _lettered(match: re.Match[str]) -> str:
+    return chr(ord("A") + ord(match[0][0]) - ord("①")) + ")" * (len(match[0]) - 1)
 
 
 def _same_values(parts: tuple[str, ...], policy: Policy, budget: Budget) -> bool:
