@@ -290,7 +290,8 @@ def closing_assignments(text: str, start: int, end: int) -> Span | None:
 
 def closing_lines(text: str, count: int) -> list[Span]:
     """Returns the spans of the `count` lines that end a text and give values to names, and the line before; or []."""
-    lines, end = [], len(text)
+    lines: list[Span] = []
+    end = len(text)
     while end > 0 and len(lines) <= count:
         begin = text.rfind("\n", 0, end) + 1
         if text[begin:end].strip():

@@ -28,7 +28,7 @@ _ANGLED = lazy_pattern(r"[⟨⟩〈〉]|\\[lr]angle(?![A-Za-z])")
 _UNITS = lazy_pattern(r"[€£₽₺%$]|[^\W\d_]{2,8}|\s")
 _AMOUNT = r"[$€£]?\d{1,9}(?:[.,]\d{1,2})?\s?(?:[€£₽₺%]|[^\W\d_]{2,8})?"
 _TOTAL = lazy_pattern(rf"\s*({_AMOUNT}(?:\s?[-+−–*·×/:÷]\s?{_AMOUNT}){{1,6}})\s?=\s*({_AMOUNT})")
-_RATIO = lazy_pattern(r"\s*\$?(\d+)\s*:\s*(\d+)\$?\s*")
+_RATIO = lazy_pattern(r"\s*\$?\d+(?:\s*:\s*\d+){1,3}\$?\s*")
 _NEXT_DAY = any_case(
     r",?\s*\(?\s*(?:on |of )?(?:the )?(?:next|following) (?:day|morning|afternoon|evening)\)?"
     r"|,?\s*\(?(?:am (?:nächsten|folgenden) (?:tag|morgen)|le lendemain(?: matin)?|(?:al|el|del) día siguiente"
@@ -55,7 +55,7 @@ def as_gold_is_written(answer: str, gold: Gold) -> str:
     prefixed = _PREFIXED.fullmatch(answer) if gold.answer.node is not None and gold.answer.node.op == "base" else None
     answer = f"{prefixed[2].upper()}_{{{_PREFIXES[prefixed[1].lower()]}}}" if prefixed else answer
     ratio = RATIO_IN_WORDS.fullmatch(plain_words(answer.replace("$", ""))) if _RATIO.fullmatch(gold.text) else None
-    answer = f"{ratio[1]}:{ratio[2]}" if ratio else answer
+    answer = ":".join(re.findall(r"\d+", ratio[0])) if ratio else answer
     answer = _NEXT_DAY.sub("", answer) if gold.answer.kind == "clock" else answer
     contrast = _ONE_NOT_THE_OTHER.fullmatch(answer) if gold.answer.kind == "choice" else None
     answer = contrast[1] if contrast and contrast[1] != contrast[2] else answer

@@ -7,11 +7,13 @@ import unicodedata
 
 from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.marks import MARKS
+from verifiers.mathexpr.commands import plain_commands
 from verifiers.mathexpr.dressing import undressed
 from verifiers.mathexpr.pythonic import from_python
 
 _CHARS = {
-    "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "﹣": "-", "×": r"\times ", "✕": r"\times ", "⋅": r"\cdot ",
+    "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "﹣": "-", "‒": "-", "―": "-",
+    "➖": "-", "˗": "-", "×": r"\times ", "✕": r"\times ", "⋅": r"\cdot ",
     "·": r"\cdot ", "∙": r"\cdot ", "•": r"\cdot ", "÷": r"\div ", "∕": "/", "⁄": "/", "±": r"\pm ", "∓": r"\mp ",
     "≤": r"\le ", "≦": r"\le ", "⩽": r"\le ", "≥": r"\ge ", "≧": r"\ge ", "⩾": r"\ge ", "≠": r"\ne ", "≈": r"\approx ",
     "≃": r"\approx ", "≅": r"\approx ", "∞": r"\infty ", "∈": r"\in ", "∉": r"\notin ", "∪": r"\cup ", "∩": r"\cap ",
@@ -41,6 +43,7 @@ _GREEK_WORD = lazy_pattern(
 _SUPER = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ⁿⁱ", "0123456789+-()ni", strict=True))
 _SUB = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋₍₎ₙₖₐₓ", "0123456789+-()nkax", strict=True))
 _SUPER_RUN = lazy_pattern("[" + "".join(_SUPER) + "]+")
+_RAISED_MINUS = lazy_pattern(r"(?<![\w)}])⁻(?=\d)")  # a sign, no exponent
 _SUB_RUN = lazy_pattern("[" + "".join(_SUB) + "]+")
 _VULGAR = lazy_pattern(r"[¼-¾⅐-⅞↉]")
 _COMBINING = lazy_pattern("([0-9])[\u0305\u0304\u0307]")
@@ -62,7 +65,8 @@ _EATEN = lazy_pattern(
 _EATEN_LETTER = {"\x0c": "\\f", "\t": "\\t", "\x08": "\\b", "\r": "\\r", "\n": "\\n"}
 _DOUBLED = lazy_pattern(r"\\\\(?=[A-Za-z]{2})")
 _THOUSANDS = lazy_pattern(
-    r"(?<=\d)(?<!\b0)(?:\s?\{,\s?\}|,\\!\s*|\\[,;: !]\s*|\{\\,\}|[\u2009\u202f\u00a0~'])(?=\d{3}(?!\d))"
+    r"(?<=\d)(?<!\b0)(?:\s?(?:\\,)?\{,\s?\}(?:\\,)?|,\\!\s*|\\!,(?:\\!)?|\\text\s?\{,\s?\}|\\[,;: !]\s*|\{\\,\}"
+    r"|[\u2009\u202f\u00a0~'])(?=\d{3}(?!\d))"
 )
 _SPACED_NUMBER = lazy_pattern(r"(?<![\d.,/^_{(\[])(?<![\d,;] )[1-9]\d{0,2}(?: \d{3})+(?![\d/]| \d|[,;] ?\d)")
 _SPACED_DECIMAL = lazy_pattern(r"([+-]?[1-9]\d{0,2}(?: \d{3})+)(,\d{1,2}(?:\D.*)?)", re.DOTALL)
@@ -83,6 +87,8 @@ _END_MARK = lazy_pattern(r"(?<!\s)\s*+\\(?:square|Box)$")
 _CHOSEN = lazy_pattern(
     r"(?<![\w}\\])(?:\{\s*\})?[_^](?:\{(?=\d+\})|(?=\d ?C))(\d{1,3})\}?\s*C\s*_\{?(\d{1,3})(?!\d)\}?", re.ASCII
 )  # {}_{10}C_3
+_NO_ZERO = lazy_pattern(r"(?<![\w}])\.(?=\\(?:overline|bar|dot)(?![A-Za-z]))")  # ".\\overline{3}"
+_TEXT_POINT = lazy_pattern(r"(?:\s|\\[,;: ])*\\text\s*\{\s*[.,;]?\s*\}\s*$")
 _STRAY_POINT = lazy_pattern(r"(?<=[}\w)])\.(?=\s*[\])])")
 _ENDINGS = " \t\r\n.,;:。"
 # A number with an eastern unit or noun within \\text: \\text{72人}. The unit is then put into \\text by itself.
@@ -95,17 +101,26 @@ _ALL_INTEGERS = lazy_pattern(  # "n = 0, ±1, ±2, ..."
     r"(?:\s*,\s*(?:\\pm|±)\s*[1-4]){2,4}\s*,?\s*(?:\\[lc]?dots(?![A-Za-z])|\.{3})\s*\)?"
 )
 _IN = lazy_pattern(r"^([a-z]) in (?=[\[({])")  # "x in [2, 5)"
-_OUT_OF = lazy_pattern(r"^(\d{1,9}) out of (?:every )?(\d{1,9})$")
+_OUT_OF = lazy_pattern(  # "1 in 6", "1 out of 6"; "6 in 1" is no share
+    r"^\$?(?:\\text\s*\{\s*)?(?:a )?(\d{1,9})(?:\s*\\text\s*\{)?\s+(out of|in)\s+(?:every )?"
+    r"(?:\}\s*)?(\d{1,9})(?: chance)?\s*\}?\$?$"
+)
 _FACTORIAL_EQUALS = lazy_pattern(r"(?<=[\w)}])!=")  # "5!=120"
 _OR_WORDS = frozenset("o ou oder oppure или lub of".split())
 _AND_IN_TEXT = lazy_pattern(  # "x=2\\ \\text{y}\\ x=3"
     r"\\text\s*\{\s*(y|et|und|oder|ou|o|oppure|и|или|lub|of)\s*\}(?=(?:\s|\\[ ,;]|~)*[A-Za-z]\s*=)"
 )
 _RAISED_FRACTION = lazy_pattern(r"\{\s?\}\^\{?(\d{1,4})\}?\s?(?:\\!)?/(?:\\!)?_\{?(\d{1,4})\}?")  # "{}^{3}\\!/_{4}"
+_RAISED_UNIT = lazy_pattern(
+    r"(?<=\d)\{\s?\}(?=\^\{?\\circ)|(?<=[m}])\{\s?\}(?=\^\{?-?[1-3]\}?(?!\s*[CP\d]))"
+)  # "60{}^\\circ", "cm{}^2"
 _UPRIGHT_C = lazy_pattern(r"\\mathrm\s?\{C\}(?=_)")
 _ARC_MINUTES = lazy_pattern(r"(\d{1,3})(?:\^\{?\\circ\}?|°)\s?(\d{1,2})\s?(?:'|\\prime|′)(?!')")
 # "1,00,000"; "1,10,100" is a list
-_DOLLARS = lazy_pattern(r"(?:\\text\s*\{\s*)?(?<![A-Za-z])USD(?:\s*\})?\s*(?=\d)")  # before an amount
+_CODES = {"USD": " USD_ ", "EUR": "€", "GBP": "£", "INR": "₹", "Rs": "₹", "JPY": "¥"}
+_CODE = lazy_pattern(  # before an amount
+    r"(?:\\(?:text|mathrm)\s*\{\s*)?(?<![A-Za-z])(USD|EUR|GBP|INR|JPY|Rs)(?:\.(?=[\s}\d]))?(?:\s*\})?[\s~]*(?=\d)"
+)
 _INDIAN = lazy_pattern(r"(?<![\d,.])(?=[\d,]*,0)\d{1,2}(?:,\d{2}){1,3},\d{3}(?![\d,])")
 _DIVISORS = lazy_pattern(  # "\\text{mcd}(48, 60)"
     r"(?<![^\W\d_])(?:\\(?:text|mathrm|operatorname)\s*\{\s*)?(?:(?P<gcd>mcd|MCD|mdc|MDC|ggT|pgcd|PGCD|НОД|NWD|GCD|HCF|hcf)"
@@ -119,7 +134,7 @@ _COUNTRY = lazy_pattern(  # "US$", "\\text{US}\\$"
 
 def clean(text: str) -> str:
     """Returns the text in the spelling that the tokenizer reads. Linear; for an answer, not a whole completion."""
-    text = undressed(text if text.isascii() else _ALL_TEXT.sub(r"\1", text))
+    text = plain_commands(undressed(text if text.isascii() else _ALL_TEXT.sub(r"\1", text)))
     if not text.isascii():
         text = _plain_unicode(text)
     if not text.isprintable():
@@ -135,7 +150,7 @@ def clean(text: str) -> str:
     if "dots" in text or "..." in text:
         text = _ALL_INTEGERS.sub(r", \1 \\in \\mathbb{Z}", text)
     if " in " in text or " out of " in text:
-        text = _OUT_OF.sub(r"\1/\2", _IN.sub(r"\1 \\in ", text))
+        text = _OUT_OF.sub(_share, _IN.sub(r"\1 \\in ", text))
     if "!=" in text:
         text = _FACTORIAL_EQUALS.sub("! = ", text)
     if "text" in text and "=" in text:
@@ -144,6 +159,7 @@ def clean(text: str) -> str:
         text = text.replace("{:}", ":")
     if "{}" in text or "{ }" in text:
         text = _RAISED_FRACTION.sub(r"\\frac{\1}{\2}", _UPRIGHT_C.sub("C", text))
+        text = _RAISED_UNIT.sub("", text)
     if "nabla" in text or "m\\angle" in text:
         text = _PREFIX.sub("", text)
     if "'" in text:
@@ -154,7 +170,8 @@ def clean(text: str) -> str:
         text = _DIVISORS.sub(lambda match: "\\gcd " if match["gcd"] else "\\lcm ", text)
     if "$" in text:
         text = _COUNTRY.sub("", _MONEY_IN_TEXT.sub(r"\\$", text))
-    text = _DOLLARS.sub(" USD_ ", text) if "USD" in text else text
+    if any(code in text for code in _CODES):
+        text = _CODE.sub(lambda match: _CODES[match[1]], text)
     text = text.replace(r"\$", " USD_ ").replace(r"\_", "_").replace(r"\#", " ")
     if "$" in text:
         text = _dollars(text)
@@ -163,10 +180,12 @@ def clean(text: str) -> str:
     text = _MARKUP.sub(lambda match: " \\; " if "quad" in match[0] else " ", text)
     text = _THOUSANDS.sub("", text)
     if "." in text:
-        text = _STRAY_POINT.sub("", text)
+        text = _NO_ZERO.sub("0.", _STRAY_POINT.sub("", text))
     text = text.strip()
     if "{,}" in text:
         text = _DECIMAL_COMMA.sub(".", text)
+    if text.endswith("}"):
+        text = _TEXT_POINT.sub("", text)
     if "\\rm" in text:
         text = _UPRIGHT.sub(lambda match: rf"\mathrm{{{match[1] or match[2] or ''}}}", text)
     if "C" in text and "_" in text:
@@ -182,6 +201,11 @@ def clean(text: str) -> str:
         text = decimal[1].replace(" ", "") + decimal[2] if decimal else text
         text = _SPACED_NUMBER.sub(lambda match: match[0].replace(" ", ""), text)
     return from_python(text)
+
+
+def _share(match: re.Match[str]) -> str:
+    whole = match[2] == "in" and int(match[1]) >= int(match[3])
+    return match[0] if whole else f"{match[1]}/{match[3]}"
 
 
 def _dollars(text: str) -> str:
@@ -203,7 +227,7 @@ def _html_tag(match: re.Match[str]) -> str:
 
 def _plain_unicode(text: str) -> str:
     text = _COMBINING.sub(r"\\overline{\1}", unicodedata.normalize("NFC", text))
-    text = _ACCENTED.sub(_accented, text)
+    text = _ACCENTED.sub(_accented, _RAISED_MINUS.sub("-", text))
     text = _SUPER_RUN.sub(lambda match: "^{" + "".join(_SUPER[char] for char in match[0]) + "}", text)
     text = _SUB_RUN.sub(lambda match: "_{" + "".join(_SUB[char] for char in match[0]) + "}", text)
     text = _VULGAR.sub(_vulgar, text)
@@ -227,6 +251,9 @@ def _plain_char(char: str) -> str:
         return char
     if char in _CHARS:
         return _CHARS[char]
+    if "\u3371" <= char <= "\u33df":  # "㎠", a unit in one character
+        unit = unicodedata.normalize("NFKC", char)
+        return rf"\text{{ {unit[:-1]}}}^{unit[-1]}" if unit[-1] in "23" else rf"\text{{ {unit}}}"
     if char in _GREEK:
         return f"\\{_GREEK[char]} "
     if "①" <= char <= "⑳":

@@ -19,6 +19,7 @@ from verifiers.mathexpr.assignments import arrangements, names, roots
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.families import same_families
 from verifiers.mathexpr.ladder import equal, numeric_gap
+from verifiers.mathexpr.letter_units import quantity
 from verifiers.mathexpr.limits import Budget
 from verifiers.mathexpr.matrices import differ_as_matrices
 from verifiers.mathexpr.naming import aligned, captured, is_added_constant, names_clash
@@ -50,7 +51,7 @@ from verifiers.mathexpr.relations import (
     verdict,
 )
 from verifiers.mathexpr.vectors import components
-from verifiers.units.reading import AMBIGUOUS, CELSIUS, DEGREE, FAHRENHEIT, KELVIN, RADIAN, Unit, lookup
+from verifiers.units.reading import CELSIUS, DEGREE, FAHRENHEIT, KELVIN, RADIAN, Unit
 from verifiers.units.words import PERCENT
 
 _PERCENT = any_case(rf"%|{PERCENT}|percentage|porcentaje|porcentagem|percentuale|yüzde|百分|نسبة")
@@ -70,6 +71,12 @@ _ABOVE_ABSOLUTE_ZERO = {
     FAHRENHEIT.dimension: (Fraction(5, 9), Fraction("459.67") * Fraction(5, 9)),
     KELVIN.dimension: (Fraction(1), Fraction(0)),
 }  # kelvins per degree, and kelvins at zero degrees
+# Units of which one may be given for another. Yuan are left out: a translation may ask for them and answer in dollars.
+_FAMILY = {
+    **dict.fromkeys(("angle", "angle_degree"), "angle"),
+    **dict.fromkeys(("celsius", "fahrenheit", "kelvin"), "temperature"),
+    **dict.fromkeys(("USD", "EUR", "GBP", "INR", "JPY", "RUB", "KRW"), "money"),
+}
 _DIFFERENCE = any_case(
     r"differ|chang|ris(?:e|es|ing)\b|rose\b|increas|decreas|drop|fall|fell\b|warm|cool|hott|cold|raise|lower"
     r"|unterschied|différence|diferencia|diferença|differenza|разниц|温差|差|차이|الفرق"
@@ -77,6 +84,9 @@ _DIFFERENCE = any_case(
 _LETTER_M = any_case(
     r"(?<![\w\s])m(?![^\W_]|/)|\b(?:let|integers?|numbers?|variable|of) m\b"
 )  # the question has a variable m
+_WRITTEN_WITH_M = frozenset(
+    ((("length", 2),), (("length", 3),), (("length", 4),), (("length", 1), ("time", -1)), (("length", 1), ("time", -2)))
+)
 _WHOLE = frozenset("integer integers setz z natural naturals setn n whole".split())
 _INTEGERS = any_case(
     r"\bintegers?\b|\bnatural|\bwhole\b|\\mathbb\s*\{?\s*[NZ]|[ℕℤ]|\bganz\w+ zahl|natürlich|entier"
@@ -358,19 +368,21 @@ def _in_pi(node: Node) -> bool:
 def _as_quantities(gold: Answer, answer: Answer, policy: Policy) -> tuple[Answer, Answer]:
     """Returns gold and answer with the letter of a product such as "5 m" as a unit, if the other side shows it is one.
 
-    The other side is a quantity; or the gold is a plain number and the answer's letter is a power of m ("72 m^2").
+    The other side is a quantity; or the gold is a plain number and the answer's letters are a power of m or a speed
+    ("72 m^2", "20m/s").
     """
     wanted, given = _has_unit(gold), _has_unit(answer)
     if wanted and not given:
-        return gold, _quantity(answer)
+        return gold, quantity(answer)
     if given and not wanted:
-        return _quantity(gold), answer
+        return quantity(gold), answer
     if gold.node is not None and not symbols(gold.node):
-        quantity = _quantity(answer)
-        if quantity is not answer and policy.prompt and quantity.unit in asked_units(policy.prompt):
-            return gold, quantity  # "30g"
-        quantity = _quantity(answer, of="m")
-        return gold, answer if quantity is answer or _LETTER_M.search(policy.prompt) else quantity
+        measured = quantity(answer)
+        if measured is not answer and policy.prompt and measured.unit in asked_units(policy.prompt):
+            return gold, measured  # "30g"
+        metres = measured.unit is not None and measured.unit.dimension in _WRITTEN_WITH_M
+        if metres and "m" in symbols(answer.node or gold.node) and not _LETTER_M.search(policy.prompt):
+            return gold, measured
     return gold, answer
 
 
@@ -382,24 +394,9 @@ def _in_asked_unit(gold: Answer, answer: Answer, policy: Policy) -> Answer:
     if not units or answer.unit is None or answer.unit in units:
         return gold
     unit = next((unit for unit in units if unit.dimension == answer.unit.dimension), units[0])
-    kinds = [{name for name, _ in side.dimension} for side in (unit, answer.unit)]
-    return changed(gold, unit=unit) if kinds[0] & kinds[1] else gold
-
-
-def _quantity(answer: Answer, of: str = "") -> Answer:
-    node = answer.node
-    if node is None or node.op != "mul" or any(map(symbols, node.args[:-1])):
-        return answer
-    letter, power = node.args[-1], 1
-    if letter.op == "pow" and letter.args[0].op == "sym" and letter.args[1].op == "num":
-        letter, power = letter.args[0], int(letter.args[1].value)
-    unit = lookup(letter.value) if letter.op == "sym" and letter.value in AMBIGUOUS else None
-    if unit is None or not 0 < power < 5 or (of and (letter.value != of or power == 1)):
-        return answer
-    for _ in range(power - 1):
-        unit = unit.times(lookup(letter.value) or unit)
-    value = node.args[0] if len(node.args) == 2 else Node("mul", node.args[:-1])
-    return changed(answer, node=value, unit=unit)
+    kinds = [{_FAMILY.get(name, name) for name, _ in side.dimension} for side in (unit, answer.unit)]
+    degrees = "temperature" in kinds[0] and _DIFFERENCE.search(policy.prompt)  # kelvins or degrees alike
+    return changed(gold, unit=unit) if kinds[0] & kinds[1] and not degrees else gold
 
 
 def _counts(answer: Answer) -> bool:

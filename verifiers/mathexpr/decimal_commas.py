@@ -17,7 +17,7 @@ _ONE_VALUE = lazy_pattern(
 _LIST_OR_DECIMAL = lazy_pattern(r"-?\d{1,9},\d{1,9}")
 _WITH_DECIMAL_COMMA = frozenset("de fr es pt it nl sv pl ru tr vi id".split())
 _WITH_POINTS = frozenset("de es pt it nl tr vi id".split())
-_GROUPED = lazy_pattern(r"\s*\$?[-+−]?[1-9]\d{0,2}(?:\.\d{3}){1,5}(?![\d.,]*\d)", re.ASCII)
+_GROUPED = lazy_pattern(r"[\s$*]*+[-+−]?[1-9]\d{0,2}(?:\.\d{3}){1,5}(?![\d.,]*\d)", re.ASCII)
 _PRICE = lazy_pattern(  # "€ 57,60", "85,00 €"
     r"\s*([€£₽₺]\s?|R\$\s?)?(\d{1,9}),(\d\d)(\s?(?:[€£₽₺]|EUR|[Ee]uros?|kr|zł|TL|PLN))?\s*", re.ASCII
 )

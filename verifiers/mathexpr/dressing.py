@@ -16,7 +16,10 @@ _SIZE = (
     r"\\(?:tiny|scriptsize|footnotesize|small|normalsize|large|Large|LARGE|huge|Huge|bigstar|blacksquare|qed|qedsymbol"
     r"|checkmark|therefore|because|ding\{\d+\}|centering|noindent|newline|smallskip|medskip|bigskip)(?![A-Za-z])"
 )
-_COLOR = r"\\color\s*(?:\[\w+\])?\s*\{[\w,.! -]{1,40}\}|\\(?:textcolor|colorbox)\s*(?:\[\w+\])?\s*\{[\w,.! -]{1,40}\}"
+_COLOR = (
+    r"\\color\s*(?:\[\w+\])?\s*\{[\w,.! -]{1,40}\}|\\(?:textcolor|colorbox)\s*(?:\[\w+\])?\s*\{[\w,.! -]{1,40}\}"
+    r"|\\bbox\s*\[[^\[\]]{0,60}\]|\\fcolorbox\s*\{\w{1,20}\}\s*\{\w{1,20}\}"
+)
 _LINES = (
     r"align|equation|gather|multline|eqnarray|split|aligned|gathered"  # read as lines if begin and end are both present
 )

@@ -26,10 +26,8 @@ from verifiers.mathexpr.reading import read
 INTEGER = lazy_pattern(
     r"\s*+\$?\s*+([+-]?)\s*+([1-9]\d{0,2}(?:,\d{3}){1,5}|\d{1,18})(?:\.0{1,6})?\s*+\$?\s*+\.?\s*+", re.ASCII
 )
-RATIO_IN_WORDS = any_case(
-    r"\s*+(?:\\text\{)?\s*+(\d+)\s*+(?:\\text\{)?\s*+(?:to|à|zu|a|para|staat tot|tot|till|do|к|[比対对대])\s*+\}?"
-    r"\s*+(\d+)\s*+\}?\s*+"
-)  # "8 to 3"
+_TO = r"\s*+(?:\\text\{)?\s*+(?:to|à|zu|a|para|staat tot|tot|till|do|к|[比対对대])\s*+\}?\s*+"
+RATIO_IN_WORDS = any_case(rf"\s*+(?:\\text\{{)?\s*+\d+(?:{_TO}\d+){{1,3}}\s*+\}}?\s*+")  # "8 to 3"
 _BETWEEN_BOXES = lazy_pattern(
     r"(?:[\s$}{,;&]|\\(?!f?box))*+(?:text\s*+\{)?[\s,]*+(?:and|or)?(?:[\s$}{,;&]|\\(?!f?box))*+\\f?boxe?d?\s*+\{?"
 )
@@ -56,7 +54,7 @@ def read_gold(text: str) -> Gold | str:
     if "boxed" in text or "fbox" in text or len(text) > _WORKED or "answer is" in text:
         text = _concluded(squeezed(text)[0])  # a long run of blanks would take quadratic time
     ratio = RATIO_IN_WORDS.fullmatch(text) if len(text) < 60 else None
-    text = f"{ratio[1]}:{ratio[2]}" if ratio else text
+    text = ":".join(re.findall(r"\d+", ratio[0])) if ratio else text
     plain = INTEGER.fullmatch(text) if len(text) < 60 and "$" not in text else None
     if plain is not None:
         value = int(plain[2].replace(",", "")) * (-1 if plain[1] == "-" else 1)

@@ -40,14 +40,14 @@ _PERCENT_FIRST = lazy_pattern(r"\s*+(\$?)\s*+\\?%\s?(\d+(?:[.,]\d+)?)\s*(\$?)[\s
 _REAIS = lazy_pattern(r"R\s?\\?\$\s?(-?[\d.,]*\d)")
 _RUPIAH = lazy_pattern(r"(?<!\w)Rp\.?\s?(\d{1,3}(?:\.\d{3})+|\d{1,12})(?![\d.,]*\d)")
 _EURO_FIRST = lazy_pattern(r"€(?:\s|\\[,;: ])*(\d{1,9}),(\d{2})(?![\d.,])")
-_REPEATED = lazy_pattern(r"(?<![\d,.])(\d{1,9})(?:\{,\}|,)(?=\d{0,9}\\overline\s?\{)")
+_REPEATED = lazy_pattern(r"(?<![\d,.])(\d{1,9})(?:\{,\}|,)(?=\d{0,9}(?:\\overline\s?\{|\(\d{1,9}\)))")
 _TIME = lazy_pattern(r"[\s*$]*(\d{1,2}:\d{2})(?=\s[a-z])")  # "7:20 in the evening"
 _BRACKETS = lazy_pattern(r"\\(?:left|right)\s*(?=[\[\]])")
 _ZLOTY = any_case(r"(?<=\d)\s*(?:\\text\{)?\s*zł(?:ot\w+)?(?![^\W\d_])\}?")
 # A text without a match of this pattern matches none of the above.
 _LOCAL = any_case(
     r"\s(?:por|par|pro|per|al|w|na|i|в|за|za|på|mỗi|một)\s|[時时시每毎速속당平立곱氏씨]|saatte|dakikada|saniyede|\sall['’]|Rp|"
-    r":\d\d\s[a-z]|%\s?\d|R\s?\\?\$|\d\.\d{3}[.,]|€(?:\s|\\.)*\d+,|\\overline|\\(?:left|right)\s*[\[\]]|[年월月\u0904-\u0939]|zł|[\u0430-\u044f\u0620-\u06ff]{2}"
+    r":\d\d\s[a-z]|%\s?\d|R\s?\\?\$|\d\.\d{3}[.,]|€(?:\s|\\.)*\d+,|\\overline|\d,\d{0,9}\(|\\(?:left|right)\s*[\[\]]|[年월月\u0904-\u0939]|zł|[\u0430-\u044f\u0620-\u06ff]{2}"
     r"|\d\.?[\s{}~\\a-z]{0,8}\s(?:de\s)?[A-Za-zäéûşğôố]{3,10}|m\s?/\s?[tush]|kh[ốo]i|vuông|persegi|kubik|[\s{][\s\w]{0,3}m[eè]t\w+\s\w|m\s+(?:quad|cuad|carr|kwad)"
 )
 

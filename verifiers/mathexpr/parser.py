@@ -250,6 +250,9 @@ class Parser:
             elif self.is_op("%"):
                 self.at += 1
                 node = Node("percent", (node,))
+            elif self.is_op("permil"):
+                self.at += 1
+                node = Node("div", (node, number(1000)))
             else:
                 self.depth -= 1
                 return node

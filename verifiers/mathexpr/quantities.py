@@ -37,7 +37,8 @@ _NO_NOUN = frozenset(
 _ORDINAL = frozenset(["st", "nd", "rd", "th"])
 _LATER_WORDS = frozenset("in ( a an met gun jam lit".split())  # not units after a noun: "5 people met"
 _SHORT = frozenset(["per", "sq", "cu", "of"])
-_TIME = (("time", 1),)
+_TIME, _LENGTH = (("time", 1),), (("length", 1),)
+_CENT, _EURO = Unit((("USD", 1),), Fraction(1, 100)), Unit((("EUR", 1),), Fraction(1))
 _NAMED_AS_FUNCTIONS = frozenset(["min", "sec", "lb"])  # units
 _AND = frozenset("and und et y e и".split())
 
@@ -97,10 +98,15 @@ def _starts_unit(tokens: list[Token], index: int) -> bool:
         return token.value == "frac" and [part.kind for part in tokens[index + 1 : index + 3]] == ["op", "text"]
     if token.value in _NAMED_AS_FUNCTIONS and token is tokens[-1] and before.value == "}":
         return True  # "\\frac{13}{2} \\mathrm{min}"
+    after = tokens[index + 1] if index + 1 < len(tokens) else None
+    if token.value == "/":  # "15/hour"
+        time = lookup(after.value) if after is not None and after.kind in ("word", "text") else None
+        return before.kind == "num" and time is not None and time.dimension == _TIME
+    if token.kind == "fn" and before.kind == "num" and after is None and token.value in _NAMED_AS_FUNCTIONS:
+        return True  # "135min"
     if token.kind not in ("sym", "fn") or not token.spaced or before.kind != "num":
         return False
     if token.kind == "fn":
-        after = tokens[index + 1] if index + 1 < len(tokens) else None
         return token.value in _NAMED_AS_FUNCTIONS and (after is None or after.kind == "word" or after.value == "/")
     following = [part.value for part in tokens[index + 1 : index + 4]]
     if token.value == "Omega":
@@ -110,6 +116,8 @@ def _starts_unit(tokens: list[Token], index: int) -> bool:
     # "5 m/s": a letter is a unit if the rest can only belong to one
     second = following[1] if len(following) > 1 else ""
     divided = following[:1] in (["/"], ["per"]) and (second in ("s", "h", "{", "(") or lookup(second) is not None)
+    times = after is not None and after.kind == "word" and len(after.value) > 1 and lookup(after.value) is not None
+    divided |= times  # "2.7 g cm^{-3}"
     north = len(following) == 1 and tokens[index + 1].kind in ("word", "text")  # "10 m north"
     return token.value in AMBIGUOUS and (divided or north)
 
@@ -123,7 +131,8 @@ def _words(tokens: list[Token], index: int) -> list[str] | None:
         if token.kind in ("word", "text"):
             words += atoms(token.value)
         elif token.kind == "num":
-            if words[-1:] not in (["^"], ["-"]) or not token.value.isdigit():
+            power = token.value in ("2", "3") and not token.spaced and _is_length(words[-1:])  # "cm2"
+            if not power and (words[-1:] not in (["^"], ["-"]) or not token.value.isdigit()):
                 return None  # a number after words is another value
             words.append(token.value)
         elif token.kind == "sym" and (token.value in ("a", "mu", "Omega", "k") or lookup(token.value) is not None):
@@ -141,6 +150,11 @@ def _words(tokens: list[Token], index: int) -> list[str] | None:
         elif token.value not in ("{", "}") and not (token.value == "." and words):
             return None
     return _prefixed(words)
+
+
+def _is_length(words: list[str]) -> bool:
+    unit = lookup(words[0]) if words else None
+    return unit is not None and unit.dimension == _LENGTH
 
 
 def _group(tokens: list[Token], index: int) -> tuple[list[str] | None, int]:
@@ -256,6 +270,8 @@ def compound(tokens: list[Token]) -> Answer | None:
         unit = lookup(pair[1].value)
         if unit is None or not unit.dimension:
             return None
+        if unit == _CENT and parts and parts[-1][1] == _EURO:
+            unit = Unit(_EURO.dimension, unit.scale)
         amount = numeral(pair[0].value)[0]
         if parts and (unit.dimension != parts[-1][1].dimension or amount * unit.scale >= parts[-1][1].scale):
             return None

@@ -14,19 +14,20 @@ from verifiers.mathexpr.clean import clean, trim
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.forms import plain_words, text_words, whole_form
 from verifiers.mathexpr.halves import quantity_with_half
+from verifiers.mathexpr.letter_units import quantity
 from verifiers.mathexpr.limits import MAX_ANSWER_CHARS, MAX_ITEMS, Unreadable, spend
 from verifiers.mathexpr.local import plain_spelling
-from verifiers.mathexpr.nodes import Node, number
+from verifiers.mathexpr.nodes import Node, number, symbol
 from verifiers.mathexpr.parser import Parser
 from verifiers.mathexpr.quantities import NO_TAIL, REVERSING, compound, read_tail, split_tail
 from verifiers.mathexpr.shapes import shaped
 from verifiers.mathexpr.structures import based
 from verifiers.mathexpr.tokens import Token, nesting, tokenize
-from verifiers.units.reading import CELSIUS, DEGREE, FAHRENHEIT, Unit, lookup
+from verifiers.units.reading import CELSIUS, DEGREE, FAHRENHEIT, Unit, is_unit, lookup
 
 _PLAIN_NUMBER = lazy_pattern(r"[+-]?\d{1,200}(?:\.\d{1,200})?", re.ASCII)
 _TEMPERATURE = lazy_pattern(
-    r"(?:\\(?:text|mathrm|textrm)\s*\{\s*)?\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm|rm)\s*\{\s*)?([CF])\b\s*\}?"
+    r"(?:\\(?:text|mathrm|textrm)\s*\{\s*)?(?:\^\s*\{?\s*\\circ\s*\}?|\\degree(?![A-Za-z]))\s*(?:\\(?:text|mathrm|rm)\s*\{\s*)?([CF])\b\s*\}?"
 )
 _LETTER = lazy_pattern(r"\\(?:text|textit|textrm|mathrm)\{\s*([a-z])\s*\}")
 _BASED = lazy_pattern(r"(?:\\text\{)?([0-9A-Z]{1,60})\}?_\{?(?:\\text\{)?([a-z]+|\d{1,2})\}*")
@@ -57,7 +58,7 @@ _DECIMAL_COMMA = lazy_pattern(
 _SURE_DECIMAL = lazy_pattern(
     r"USD_|[€£¥₹₽%]|10\s*\^|\\text\{ (?:myriad|(?:hundred )?(?:thousand|million|billion))|EUR|\b(?:euros?|Euro)\b"
 )
-_TEXTED = lazy_pattern(r"\\(?:text|textbf|mathrm|mbox)\s*\{\s*([+-]?\d[\d.,]*)\s*\}")
+_TEXTED = lazy_pattern(r"\\(?:text|textbf|mathrm|mbox)\s*\{\s*([+-]?\d[\d.,]*(?:\s?:\s?\d+){0,3})\s*\}")
 _BRACKETED = lazy_pattern(
     r"\[\s*([+-]?\d[\d.]{0,40}\s*(?:\\(?:text|mathrm)\s*\{[^{}]{1,40}\}|[A-Za-z]{3,20}|\\?%))\s*\]"
 )
@@ -67,6 +68,7 @@ _SEMICOLONS = lazy_pattern(rf"\\\{{{_BETWEEN}(?:;{_BETWEEN})+\\\}}|[\[\](]{_BETW
 _COMMA = lazy_pattern(r"(?<=\d),(?=\d)")
 _OPEN_AT = lazy_pattern(r"(?:=|\\in)(?:\s|\\[,;:!])*\]")  # "L = ]2; 3]"
 _SPACE = lazy_pattern(r"\\[,;:!]")
+_UNIT_IN_BRACKETS = lazy_pattern(r"(?<=[\d}])(?:\s|\\[,;: ]|~)*[(\[]\s*\\(?:text|mathrm)\s*\{([^{}]{1,20})\}\s*[)\]]$")
 _LED = lazy_pattern(r"\A(?:\\(?:[,;:! ]|q?quad(?![A-Za-z]))\s*)++(?=.)")  # spaces before a value
 _FRENCH = lazy_pattern(r"([\[\]()])([^\[\]();,{}]{1,60})([,;])([^\[\]();,{}]{1,60})([\[\]()])")
 _CONDITION = frozenset(
@@ -80,6 +82,7 @@ _LEAD = frozenset(
 )
 _MEASURES = frozenset("rank rg card var cov std area vol volume perimeter trace nullity mean median".split())
 _CURRENCY = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB"}
+_SAME = ("=", "approx")
 _NAME = r"[A-Za-z](?:_\{?\w\}?)?"
 _ASSIGNMENT = lazy_pattern(rf"(?<![A-Za-z\\])({_NAME})\s*=")
 _BULLET = lazy_pattern(rf"\s*(?:[-*•]|\d\.)\s+(?=[$*]*{_NAME}\s*=)")
@@ -137,6 +140,9 @@ def read(text: str) -> Answer:
     if ";" in cleaned and "," in cleaned:  # between semicolons, commas are decimal commas
         cleaned = _SEMICOLONS.sub(lambda match: _COMMA.sub(".", match[0]), cleaned)
     cleaned = _LED.sub("", cleaned) if cleaned[0] == "\\" else cleaned
+    bracketed = _UNIT_IN_BRACKETS.search(cleaned) if cleaned[-1] in ")]" else None
+    if bracketed and is_unit(bracketed[1]):  # "20 [m/s]"
+        cleaned = rf"{cleaned[: bracketed.start()]}\text{{ {bracketed[1]}}}"
     if cleaned[0] == "]" or cleaned[-1] == "[" or ("]" in cleaned and _OPEN_AT.search(cleaned)):
         cleaned = _FRENCH.sub(_french, _SPACE.sub(" ", cleaned))
     if "{array}" in cleaned:
@@ -441,7 +447,13 @@ def _piece(tokens: list[Token]) -> Answer:
     if named or _measured(tokens):
         tokens = tokens[[token.value for token in tokens].index("=") + 1 :]
     tokens = _without_lead(tokens[_event_end(tokens) :])
-    head, words = split_tail(tokens)
+    try:
+        head, words = split_tail(tokens)
+    except Unreadable:
+        stated = _stated_twice(tokens)
+        if stated is None:
+            raise
+        return stated
     if not head:
         raise Unreadable("nothing")
     label = (*label, *named)
@@ -477,6 +489,39 @@ def _piece(tokens: list[Token]) -> Answer:
     return changed(answer, unit=unit or answer.unit, label=(*answer.label, *label), noun=tail.noun)
 
 
+def _stated_twice(tokens: list[Token]) -> Answer | None:
+    """Returns the first value of "16π cm² ≈ 50.27 cm²" or "12 cm = 0.12 m"; None for tokens of another form.
+
+    Raises:
+        Unreadable: the values differ.
+    """
+    opens = next((i for i, token in enumerate(tokens[:-1]) if token.value == "(" and tokens[i + 1].value in _SAME), 0)
+    if opens and tokens[-1].value == ")":  # "16π cm² (≈ 50.27 cm²)"
+        tokens = [*tokens[:opens], *tokens[opens + 1 : -1]]
+    parts: list[list[Token]] = [[]]
+    signs, depth = [], 0
+    for token in tokens:
+        depth += nesting(token)
+        if not depth and token.value in _SAME:
+            parts.append([])
+            signs.append(token.value)
+        else:
+            parts[-1].append(token)
+    name = [symbol(parts[0][0].value)] if len(parts[0]) == 1 and parts[0][0].kind == "sym" else []
+    if not len(name) + 2 <= len(parts) < 5 or not all(parts):
+        return None
+    values = [compound(part) or quantity(_piece(part)) for part in parts[len(name) :]]
+    first, nodes = values[0].unit, []
+    for value in values:
+        unit = value.unit or first
+        if value.node is None or value.kind != "scalar" or not first or not unit or unit.dimension != first.dimension:
+            return None
+        scale = unit.scale / first.scale
+        nodes.append(value.node if scale == 1 else Node("mul", (value.node, number(scale))))
+    answer = shaped(Node("chain", (*name, *nodes), tuple(signs)))
+    return changed(answer, unit=first, label=values[0].label) if answer.kind == "scalar" else None
+
+
 def _is_word(letters: str) -> bool:
     """Returns whether the letters are a word: three or more with a vowel, and not the start of the alphabet."""
     return (
@@ -501,8 +546,10 @@ def _without_lead(tokens: list[Token]) -> list[Token]:
     index = 0
     while index < len(tokens) and tokens[index].kind in ("word", "text"):
         words = [word for word in re.findall(r"[^\W\d_]+", tokens[index].value.casefold())]
-        if not all(word in _LEAD for word in words) or (
-            tokens[index].kind == "text" and re.search(r"\d", tokens[index].value)
+        if (
+            not words
+            or not all(word in _LEAD for word in words)
+            or (tokens[index].kind == "text" and re.search(r"\d", tokens[index].value))
         ):
             break
         index += 1

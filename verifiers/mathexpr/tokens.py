@@ -26,7 +26,9 @@ _CLOSE = frozenset([")", "]", "}", "rset", "rangle", "rfloor", "rceil"])
 _TEXT_PART = any_case(r"[,;]|\b(?:and|or)\b|(?<![^\W_])(?<![.^/-])\d+(?:[.,]\d+)*(?![^\W_])")
 _LETTER_LIST = lazy_pattern(r"[A-Z](?:\s*+(?:,(?:\s++and\s)?|(?<=\s)and\s)\s*+[A-Z])++")
 _CAPITAL = lazy_pattern(r"[A-Z]")
-_DRESSED_NUMBER = lazy_pattern(r"[-+]?(?:USD_ )?\d[\d.,/]*(?:\s*%|\s*[A-Za-z][A-Za-z ./^0-9]{0,40})?")
+_DRESSED_NUMBER = lazy_pattern(
+    r"[-+]?(?:USD_ )?\d[\d.,/]*(?:\s*%|\s*[A-Za-z](?:[A-Za-z ./^0-9]|(?<=\^)\{-?\d\}){0,40})?"
+)
 GREEK = frozenset(
     "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho varrho"
     " sigma varsigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi"
@@ -69,12 +71,14 @@ _SKIPPED = frozenset(
     "left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr bigm Bigm middle , ; : ! space thinspace"
     " medspace thickspace negthinspace negmedspace negthickspace enspace quad qquad displaystyle textstyle scriptstyle"
     " limits nolimits rm bf it boldsymbol mathstrut strut hfill nonumber hline vphantom allowbreak relax"
-    " scriptscriptstyle".split()
+    " scriptscriptstyle ensuremath mathnormal mathop mathinner mathord mathclap smash notag".split()
 ) | {" ", "\n"}
 _SPACES = frozenset(
     [",", ";", ":", " ", "\n", "space", "thinspace", "medspace", "thickspace", "enspace", "quad", "qquad"]
 )
-_TEXT = frozenset("text textbf textit textrm textnormal mbox hbox emph textsf texttt textup underline".split())
+_TEXT = frozenset(
+    "text textbf textit textrm textnormal mbox hbox emph textsf texttt textup textsc textmd underline".split()
+)
 _LETTERS = frozenset(
     "mathrm mathbf mathit mathsf mathtt mathcal mathscr mathfrak operatorname bm boldsymbol pmb".split()
 )

@@ -85,6 +85,10 @@ _TURNING = any_case(
     r"|likely|depends?|starts?|begins?|ends?|digits?|mentions?|appears?|such|example|question|problem|see|try|give"
     r"|gave)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])"
 )
+_PROOF_MARK = lazy_pattern(  # at the end; each mark in its own formula, as the closing formula is the answer
+    r"(?:(?<=\s)|(?<=\.))(?:\$\$?\s*\\(?:blacksquare|square|Box|qed(?:symbol)?)\s*\$\$?"
+    r"|\\[(\[]\s*\\(?:blacksquare|square|Box|qed(?:symbol)?)\s*\\[)\]])\s*\Z"
+)
 _NEXT_WORD = lazy_pattern(r"[\s~]*([^\W\d_]{2,40})")
 _SMALL_LABEL = lazy_pattern(r"\(?([a-e])\)?")
 _SMALL_OPTION = lazy_pattern(r"(?:^|(?<=\s))\(?[a-e][).](?=\s)", re.MULTILINE)
@@ -154,7 +158,9 @@ class MathVerifier:
         gold = self.gold(problem)
         if len(completion.text) > MAX_CHARS:
             return Verdict(0.0, "too_long", f"completion of {len(completion.text)} characters", gold_type=gold.type)
-        text, cuts = squeezed(with_plain_marks(completion.text))
+        text = with_plain_marks(completion.text)
+        mark = _PROOF_MARK.search(text, max(0, len(text) - 60))
+        text, cuts = squeezed(text[: mark.start()] if mark else text)
         verdict = self._judge(problem, gold, text, explanation)
         if verdict.reason in ("no_answer", "hedged") and not self.strict:
             plain = without_remarks(text)
@@ -232,7 +238,9 @@ class MathVerifier:
         if problem.prompt and extraction.source != "answer" and repeats_prompt(problem.prompt, text, extraction):
             return Verdict(0.0, "no_answer", "the prompt repeated", gold_type=gold.type)
         single = not (extraction.others or extraction.joint or extraction.said)
-        if gold.integer is not None and single and explanation is None:
+        # 12.000 may be 12000
+        pointed = gold.integer is not None and abs(gold.integer) > 999 and ".000" in text[slice(*extraction.span)]
+        if gold.integer is not None and single and explanation is None and not pointed:
             match = INTEGER.fullmatch(text, *extraction.span)
             if match is not None:
                 value = int(match[2].replace(",", ""))

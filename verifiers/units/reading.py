@@ -127,6 +127,9 @@ def _factor(words: list[str], index: int) -> tuple[Unit | None, int]:
     unit = lookup(words[index])
     if unit is None or (words[index] == "in" and following.isalpha() and following not in _PER):
         return None, index  # "5 in total" is not a length
+    if words[index] == "ms" and words[index + 1 : index + 3] == ["^", "-"]:  # metres per second, not per millisecond
+        seconds, index = _raised(_UNITS["s"], words, index + 1)
+        return (None if seconds is None else _UNITS["m"].times(seconds)), index
     raised, index = _raised(unit, words, index + 1)
     return (None if raised is None else NO_UNIT.times(raised, power)), index
 
