@@ -1,7 +1,8 @@
 """Decides whether two expressions are equal, by a ladder of rungs: the cheapest that can decide does.
 
 The rungs: normal form, exact rationals, values modulo primes, certified intervals, intervals at random exact points,
-and last the values of the gold's integrals, limits and infinite sums, evaluated when the gold was read.
+the terms of infinite sums and the integrands of integrals, and last the values of the gold's integrals, limits and
+infinite sums, evaluated when the gold was read.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from verifiers.mathexpr.limits import BUDGET, Budget, TooHard, current
 from verifiers.mathexpr.modular import fingerprint, residues
 from verifiers.mathexpr.nodes import Node, has_op, is_calculus, number, symbols, unevaluated, walk
 from verifiers.mathexpr.normal import normal
+from verifiers.mathexpr.terms import term_pairs
 
 _LOW, _HIGH = 192, 1024  # bits: most differences show at the first precision; the second confirms agreement
 _LARGEST = 10_000  # bits before the point up to which agreement of constants is confirmed
@@ -66,6 +68,10 @@ def _equal(a: Node, b: Node, budget: Budget) -> bool:
         same = None  # integrals and the like were replaced by unknowns: a difference proves nothing
     if same is not None:
         return budget.decided("points" if names else "interval", same)
+    if unevaluated(a) and unevaluated(b):
+        pairs = term_pairs(a, b)
+        if pairs is not None and all(equal(first, second, budget) for first, second in pairs):
+            return budget.decided("terms", True)
     if budget.evaluated and (unevaluated(a) or unevaluated(b)):
         first, second = _evaluated(a, budget), _evaluated(b, budget)
         if (first, second) != (a, b):

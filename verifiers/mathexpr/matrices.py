@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from verifiers.lazy_pattern import any_case
+from verifiers.lazy_pattern import any_case, lazy_pattern
 from verifiers.mathexpr.evaluate import Matrix, Undefined, Unsupported, seed
 from verifiers.mathexpr.limits import Budget
 from verifiers.mathexpr.modular import fingerprint
-from verifiers.mathexpr.nodes import Node, number, substitute, symbols
+from verifiers.mathexpr.nodes import Node, has_op, number, substitute, symbols, walk
 
 _ASKS = any_case(r"\bmatri(?:x|ces?|zen|z|ci|cen|s)|\bmacierz|матриц|矩[阵陣]|行列|행렬|مصفوف")
 _NO_MATRIX = frozenset("TIE")  # transposed, and the identity
 _SIZE = 2
+_IDENTITY = lazy_pattern(r"I|[IE]_\{([2-6])(?:\*\1)?\}")
+_WRITTEN = frozenset({"matrix"})
+
+
+def with_identity(first: Node, second: Node) -> tuple[Node, Node]:
+    """Returns both nodes with I, I_2 and E_2 of the one as identity matrices, if the other is written out."""
+    written = [has_op(node, _WRITTEN) for node in (first, second)]
+    if written[0] == written[1]:
+        return first, second
+    named, other = (second, first) if written[0] else (first, second)
+    matrices = [part for part in walk(other) if part.op == "matrix"]
+    sizes = {part.value if part.value**2 == len(part.args) else 0 for part in matrices}
+    found = {name: match for name in symbols(named) if (match := _IDENTITY.fullmatch(name))}
+    if len(sizes) != 1 or 0 in sizes or not found:
+        return first, second
+    size = sizes.pop()
+    named = substitute(named, {name: _identity(int(match[1] or size)) for name, match in found.items()})
+    return (other, named) if written[0] else (named, other)
+
+
+def _identity(size: int) -> Node:
+    return Node("matrix", tuple(number(at % (size + 1) == 0) for at in range(size**2)), size)
 
 
 def differ_as_matrices(first: Node, second: Node, prompt: str, budget: Budget) -> bool:
