@@ -64,6 +64,8 @@ _INTEGRAL = any_case(
 )
 _GENERAL = any_case(
     r"general solution|allgemeine\w* lösung|solution générale|soluci[oó]n general|solução geral|soluzione generale"
+    r"|all (?:such |polynomial |continuous |possible )*functions"
+    r"|todas las funciones|toutes les fonctions|alle funktionen|所有函数"
     r"|differenz?ial|diff[ée]rentielle|diferencia[li]|różniczkow|дифференциальн|微分方程"
     r"|общее решение|通解|一般解|일반해|rozwiązanie ogólne|general(?:ly)? solve"
 )
@@ -131,8 +133,9 @@ def compared(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
     if names_clash(gold, answer):
         return "different"
     reason = _by_kind(gold, answer, policy, budget)
-    if reason == "different" and gold.kind == answer.kind == "scalar":
-        same = _integrated(gold, answer, policy, budget) or _with_constants(gold, given, policy, budget)
+    if reason == "different" and gold.kind == answer.kind and gold.kind in ("scalar", "equation"):
+        same = gold.kind == "scalar" and _integrated(gold, answer, policy, budget)
+        same = same or _with_constants(gold, given, policy, budget)
         reason = "equal" if same else reason
     if reason != "equal" and same_families(gold, given, policy.prompt):
         reason = "equal" if budget.decided("integers", True) else reason
@@ -180,8 +183,9 @@ def _with_constants(gold: Answer, answer: Answer, policy: Policy, budget: Budget
     rest = symbols(gold.node) - set(ours), symbols(answer.node) - set(theirs)
     if not 0 < len(ours) == len(theirs) < 4 or rest[0] != rest[1]:
         return False
+    same = equal if gold.kind == "scalar" else same_equation
     return any(
-        equal(gold.node, rename(answer.node, dict(zip(theirs, names, strict=True))), budget)
+        same(gold.node, rename(answer.node, dict(zip(theirs, names, strict=True))), budget)
         for names in itertools.permutations(ours)
     )
 

@@ -68,10 +68,9 @@ def _equal(a: Node, b: Node, budget: Budget) -> bool:
         same = None  # integrals and the like were replaced by unknowns: a difference proves nothing
     if same is not None:
         return budget.decided("points" if names else "interval", same)
-    if unevaluated(a) and unevaluated(b):
-        pairs = term_pairs(a, b)
-        if pairs is not None and all(equal(first, second, budget) for first, second in pairs):
-            return budget.decided("terms", True)
+    in_terms = term_pairs(a, b) if unevaluated(a) and unevaluated(b) else []
+    if any(all(equal(*pair, budget) for pair in pairs) for pairs in in_terms):
+        return budget.decided("terms", True)
     if budget.evaluated and (unevaluated(a) or unevaluated(b)):
         first, second = _evaluated(a, budget), _evaluated(b, budget)
         if (first, second) != (a, b):
@@ -281,10 +280,16 @@ def _differs_at_integers(node: Node) -> bool:
 
 def _bends(node: Node) -> bool:
     """Returns whether the expression may be analytic piece by piece only: two that agree here may differ elsewhere."""
+    names = symbols(node) | {
+        part.value for part in walk(node) if part.op in _SERIES and any(map(symbols, part.args[1:]))
+    }
     return any(
-        part.op in _BENDING
-        or (part.op == "fn" and part.value not in _ANALYTIC)
-        or (part.op == "pow" and (rational(part.args[1]) or _ONE).denominator != 1)
+        (
+            part.op in _BENDING
+            or (part.op == "fn" and part.value not in _ANALYTIC)
+            or (part.op == "pow" and (rational(part.args[1]) or _ONE).denominator != 1)
+        )
+        and not symbols(part).isdisjoint(names)  # constants don't bend
         for part in walk(node)
     )
 

@@ -16,19 +16,20 @@ _WRITTEN = frozenset({"matrix"})
 
 
 def with_identity(first: Node, second: Node) -> tuple[Node, Node]:
-    """Returns both nodes with I, I_2 and E_2 of the one as identity matrices, if the other is written out."""
-    written = [has_op(node, _WRITTEN) for node in (first, second)]
-    if written[0] == written[1]:
-        return first, second
-    named, other = (second, first) if written[0] else (first, second)
-    matrices = [part for part in walk(other) if part.op == "matrix"]
+    """Returns both nodes with I, I_2 and E_2 as identity matrices, where only the other is written out in full."""
+    written_out = [node for node in (first, second) if has_op(node, _WRITTEN)]
+    matrices = [part for node in written_out for part in walk(node) if part.op == "matrix"]
     sizes = {part.value if part.value**2 == len(part.args) else 0 for part in matrices}
-    found = {name: match for name in symbols(named) if (match := _IDENTITY.fullmatch(name))}
-    if len(sizes) != 1 or 0 in sizes or not found:
+    if len(sizes) != 1 or 0 in sizes:
         return first, second
-    size = sizes.pop()
-    named = substitute(named, {name: _identity(int(match[1] or size)) for name, match in found.items()})
-    return (other, named) if written[0] else (named, other)
+    (size,) = sizes
+
+    def written(node: Node, other: Node) -> Node:
+        names = symbols(node) - symbols(other) if has_op(other, _WRITTEN) else ()
+        found = {name: match for name in names if (match := _IDENTITY.fullmatch(name))}
+        return substitute(node, {name: _identity(int(match[1] or size)) for name, match in found.items()})
+
+    return written(first, second), written(second, first)
 
 
 def _identity(size: int) -> Node:

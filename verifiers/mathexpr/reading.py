@@ -32,7 +32,8 @@ _TEMPERATURE = lazy_pattern(
 _LETTER = lazy_pattern(r"\\(?:text|textit|textrm|mathrm)\{\s*([a-z])\s*\}")
 _BASED = lazy_pattern(
     r"(?:\\(?:text|mathrm)\{|\()?([0-9A-Z]{1,60})[})]?_\{?(?:\\text\{|\()?([a-z]+|\d{1,2})[})]*"
-    r"|\(?([0-9A-F]{1,60})\)?\s*(?:\\text\s*\{)?\s*\(?(?:in )?base ?\}?\s*(\d{1,2}|[a-z]+)\s*\)?\}?"  # 101 (base 2)
+    r"|\(?([0-9A-F]{1,60})\)?\s*(?:\\text\s*\{)?\s*\(?(?:in )?base ?\}?\s*"  # 101 (base 2)
+    r"(\d{1,2}|two|three|four|five|six|seven|eight|nine)\s*\)?\}?"
 )
 _SMALL_BASES = frozenset("23456789")
 _LETTERS_OF_16 = lazy_pattern(r"[A-F]{2,8}_\{?16\}?")
@@ -278,6 +279,7 @@ def _answer(tokens: list[Token]) -> Answer:
     if len(pieces) > 1:
         last, dropped = pieces[-1], _membership(pieces[-1])
         others = [token.value for piece in pieces[:-1] for token in piece]
+        others += [letter for word in others if len(word) < 4 and word.isalpha() for letter in word]  # the c of "cx"
         assigned = {piece[0].value for piece in pieces[:-1] if len(piece) > 2 and piece[1].value == "="}
         if (
             dropped

@@ -120,14 +120,15 @@ def _points(node: Node) -> Answer | None:
 
 
 def _over_integers(node: Node) -> Answer | None:
-    """Returns {(4k + 1) pi/4 : k in Z} as its expression, in which k stands for any integer; else None."""
+    """Returns {(4k + 1) pi/4 : k in Z} as its expression, in which k is any integer, also {(t, 2t) : t in R}."""
     head, *conditions = node.args
     if head.op == "chain" or len(conditions) != 1 or conditions[0].op != "chain" or conditions[0].value != ("in",):
         return None
     index, over = conditions[0].args
-    if index.op != "sym" or over != Node("const", (), "Z") or index.value not in symbols(head):
+    numbers = {"Z": "integer", "R": "real" if head.op == "group" else ""}.get(over.value if over.op == "const" else "")
+    if index.op != "sym" or not numbers or index.value not in symbols(head):
         return None
-    return changed(shaped(head), bound=(index.value,), condition="integer")
+    return changed(shaped(head), bound=(index.value,), condition=numbers)
 
 
 def _integers(node: Node) -> Answer | None:

@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.nodes import INFINITY, MINUS_ONE, Node, number, rename, substitute, symbol, symbols, unevaluated
 
 _DOTS = symbol("...")
 _FEWEST = 3  # terms before the dots
+_MOST_FIRST = 3  # terms that may stand before a sum
 Pairs = list[tuple[Node, Node]]
 
 
-def term_pairs(first: Node, second: Node) -> Pairs | None:
-    """Returns pairs of expressions; if those of each pair are equal, so are both nodes. None if there are none."""
+def term_pairs(first: Node, second: Node) -> list[Pairs]:
+    """Returns lists of pairs of expressions; if those of each pair in one list are equal, so are both nodes."""
     ours, theirs = _split(first), _split(second)
     if ours is None or theirs is None:
-        return None
+        return []
     (rest, body, bound), (other_rest, other_body, other) = ours, theirs
     if bound.op != other.op or (bound.value != other.value and bound.value in symbols(other_body)):
-        return None
+        return []
     name, (low, high), (other_low, other_high) = bound.value, bound.args[1:], other.args[1:]
     other_body = rename(other_body, {other.value: name})
-    pairs = [(rest, other_rest)]
     if bound.op == "int":
-        return [*pairs, (low, other_low), (high, other_high), (body, other_body)]
+        return [[(rest, other_rest), (low, other_low), (high, other_high), (body, other_body)]]
     start, other_start = rational(low), rational(other_low)
     if start is None or other_start is None or high != INFINITY or other_high != INFINITY:
-        return None
-    shifted = Node("add", (symbol(name), number(other_start - start)))
+        return []
+    gap, found = other_start - start, []
     whole = Node("pow", (MINUS_ONE, symbol(name)))  # as a factor, it tells that the index is an integer
-    terms = body, substitute(other_body, {name: shifted})
-    return [*pairs, (Node("mul", (whole, terms[0])), Node("mul", (whole, terms[1])))]
+    for shift in dict.fromkeys((gap, Fraction(0), gap + 1, gap - 1)):
+        moved = substitute(other_body, {name: Node("add", (symbol(name), number(shift)))})
+        ahead, behind = gap - shift, shift - gap  # terms that only the one sum has
+        if gap.denominator != 1 or abs(ahead) > _MOST_FIRST:
+            continue
+        more = [substitute(body, {name: number(start + at)}) for at in range(int(ahead))]
+        others = [substitute(other_body, {name: number(other_start + at)}) for at in range(int(behind))]
+        rests = Node("add", (rest, *more)), Node("add", (other_rest, *others))
+        found.append([rests, (Node("mul", (whole, body)), Node("mul", (whole, moved)))])
+    return found
 
 
 def first_terms(series: Node, listed: Node) -> Pairs | None:

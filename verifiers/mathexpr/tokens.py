@@ -84,7 +84,7 @@ _UNIT_CAPITALS = frozenset("A V C F T H".split())  # units if upright and after 
 _BLACKBOARD = {"R": "R", "Z": "Z", "N": "N", "Q": "Q", "C": "C"}
 _EXTENDED = {"varnothing": "emptyset", "empty": "emptyset", "imaginaryunit": "i", "dfrac": "frac", "tfrac": "frac",
              "cfrac": "frac", "sfrac": "frac", "nicefrac": "frac", "dbinom": "binom", "tbinom": "binom",
-             "infin": "infty", "bar": "overline"}  # fmt: skip
+             "infin": "infty", "bar": "overline", "intercal": "top", "measuredangle": "angle"}  # fmt: skip
 
 
 class Token(NamedTuple):
