@@ -127,6 +127,12 @@ _DIVISORS = lazy_pattern(  # "\\text{mcd}(48, 60)"
     r"|mcm|MCM|mmc|MMC|kgV|ppcm|PPCM|НОК|NWW|LCM)\}?\s*(?=(?:\\left\s*)?\()"
 )
 _MONEY_IN_TEXT = lazy_pattern(r"\\text\s*\{\s?(?:US|CA|AU|NZ|HK|NT|R)?\\?\$\s?\}(?=[\s~]*\d)")  # "\\text{R\\$ }6"
+_PRIMES = lazy_pattern(r"\^\s*(?:\{\s*((?:\\prime\s*){1,4})\}|\\prime(?![A-Za-z]))")
+_UPRIGHT_D = lazy_pattern(r"\\(?:text|mathrm|operatorname|textrm)\s?\{d\}(?=\s?(?:\\[,!]\s?)?(?:[A-Za-z^]|\\[a-z]{2}))")
+_DIFFERENTIALS = lazy_pattern(r"(?<![A-Za-z\\])((?:d[a-z]){2,3})(?![A-Za-z])")  # "dydx"
+_CONSTANT = lazy_pattern(
+    r"(?<=\+)\s*(?:\\(?:text|textrm|mathrm|operatorname)\s*\{\s*(?:C|[CcKk]onst(?:ante?)?\.?)\s*\}|const(?:ant)?(?![A-Za-z]))"
+)
 _COUNTRY = lazy_pattern(  # "US$", "\\text{US}\\$"
     r"(?<![A-Za-z\\])(?:(?:US|CA|AU|NZ|HK|NT|R|U\.S\.)\s?|\\text\s*\{(?:US|CA|AU|NZ|HK|NT|A|C|R)\s?\}\s*)(?=\\?\$)"
 )
@@ -162,6 +168,14 @@ def clean(text: str) -> str:
         text = _RAISED_UNIT.sub("", text)
     if "nabla" in text or "m\\angle" in text:
         text = _PREFIX.sub("", text)
+    if "\\prime" in text:
+        text = _PRIMES.sub(lambda match: "'" * max(1, (match[1] or "").count("prime")), text)
+    if "{d}" in text:
+        text = _UPRIGHT_D.sub("d", text)
+    if "\\int" in text:
+        text = _DIFFERENTIALS.sub(lambda match: " ".join(match[1]), text)
+    if "onst" in text or "{C}" in text:
+        text = _CONSTANT.sub(" C", text)
     if "'" in text:
         text = _ARC_MINUTES.sub(lambda match: f"({match[1]}+{match[2]}/60)^\\circ ", text)
     if "," in text:

@@ -16,13 +16,14 @@ from verifiers.mathexpr import conditions, regions
 from verifiers.mathexpr.answers import Answer, as_decimal, significant_digits
 from verifiers.mathexpr.asked_units import asked_units
 from verifiers.mathexpr.assignments import arrangements, names, roots
+from verifiers.mathexpr.binomials import chosen
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.families import same_families
 from verifiers.mathexpr.ladder import equal, numeric_gap
 from verifiers.mathexpr.letter_units import quantity
 from verifiers.mathexpr.limits import Budget
-from verifiers.mathexpr.matrices import differ_as_matrices
-from verifiers.mathexpr.naming import aligned, captured, is_added_constant, names_clash
+from verifiers.mathexpr.matrices import differ_as_matrices, with_identity
+from verifiers.mathexpr.naming import aligned, captured, is_added_constant, letters_in_formulas, names_clash
 from verifiers.mathexpr.nodes import (
     PI,
     Node,
@@ -50,19 +51,23 @@ from verifiers.mathexpr.relations import (
     structure,
     verdict,
 )
-from verifiers.mathexpr.vectors import components
+from verifiers.mathexpr.terms import first_terms
+from verifiers.mathexpr.vectors import components, coordinates
 from verifiers.units.reading import CELSIUS, DEGREE, FAHRENHEIT, KELVIN, RADIAN, Unit
 from verifiers.units.words import PERCENT
 
 _PERCENT = any_case(rf"%|{PERCENT}|percentage|porcentaje|porcentagem|percentuale|yüzde|百分|نسبة")
 _FUNCTION_NAMES = frozenset("fghFGHPSTaus")
 _ORIGINS = (number(2), number(Fraction(1, 3)))
-_CONSTANT = lazy_pattern(r"[A-HK]|[CcAaBbKk]_\{?\d\}?|c_?\d")
+_CONSTANT = lazy_pattern(r"[A-HKabck]|alpha|beta|[CcAaBbKk]_\{?\d\}?|c_?\d")
 _INTEGRAL = any_case(
     r"\\int(?![a-z])|∫|integral|integrate|integrand|antideriv|primitiv|stammfunktion|integr[aá][lrç]|積分|积分|原函数"
 )
 _GENERAL = any_case(
     r"general solution|allgemeine\w* lösung|solution générale|soluci[oó]n general|solução geral|soluzione generale"
+    r"|all (?:such |polynomial |continuous |possible )*functions"
+    r"|todas las funciones|toutes les fonctions|alle funktionen|所有函数"
+    r"|differenz?ial|diff[ée]rentielle|diferencia[li]|różniczkow|дифференциальн|微分方程"
     r"|общее решение|通解|一般解|일반해|rozwiązanie ogólne|general(?:ly)? solve"
 )
 _HOURS = Unit((("time", 1),), Fraction(3600))
@@ -97,6 +102,7 @@ _MOST_NAMES = 4
 _COMMAS = lazy_pattern(r"(?<![\d({\[,.;])\d+,\d{1,2}(?![\d,)}\].])")  # decimal commas, not lists or thousands
 _NUMBERED = lazy_pattern(r"[xztλ]\s?_|lambda\s?_|[xztλ][₁₂]|\b[xzt]\d")
 _BETWEEN_NAMES = r"[\s$]*(?:,|(?:,\s*)?(?:and|und|et|y|e|en|och|i|и))[\s$]*\\?"
+_APPLIED = frozenset({"apply"})
 _ROUGH = frozenset({"dec", "base"})
 
 
@@ -139,8 +145,9 @@ def compared(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
     if names_clash(gold, answer):
         return "different"
     reason = _by_kind(gold, answer, policy, budget)
-    if reason == "different" and gold.kind == answer.kind == "scalar":
-        same = _integrated(gold, answer, policy, budget) or _with_constants(gold, given, policy, budget)
+    if reason == "different" and gold.kind == answer.kind and gold.kind in ("scalar", "equation"):
+        same = gold.kind == "scalar" and _integrated(gold, answer, policy, budget)
+        same = same or _with_constants(gold, given, policy, budget)
         reason = "equal" if same else reason
     if reason != "equal" and same_families(gold, given, policy.prompt):
         reason = "equal" if budget.decided("integers", True) else reason
@@ -176,17 +183,21 @@ def _integrated(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
 
 
 def _with_constants(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> bool:
-    """Returns whether both are general solutions that differ in the names of two or three arbitrary constants."""
+    """Returns whether both are general solutions that differ in the names of one to three arbitrary constants."""
     assert gold.node is not None
     assert answer.node is not None
+    if not _GENERAL.search(policy.prompt):
+        return False
+    given = letters_in_formulas(policy.prompt)
     ours, theirs = (
-        sorted(name for name in symbols(node) if _CONSTANT.fullmatch(name)) for node in (gold.node, answer.node)
+        sorted(name for name in symbols(node) - given if _CONSTANT.fullmatch(name)) for node in (gold.node, answer.node)
     )
     rest = symbols(gold.node) - set(ours), symbols(answer.node) - set(theirs)
-    if not 1 < len(ours) == len(theirs) < 4 or rest[0] != rest[1] or not _GENERAL.search(policy.prompt):
+    if not 0 < len(ours) == len(theirs) < 4 or rest[0] != rest[1]:
         return False
+    same = equal if gold.kind == "scalar" else same_equation
     return any(
-        equal(gold.node, rename(answer.node, dict(zip(theirs, names, strict=True))), budget)
+        same(gold.node, rename(answer.node, dict(zip(theirs, names, strict=True))), budget)
         for names in itertools.permutations(ours)
     )
 
@@ -228,7 +239,8 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
         case "scalar" if answer.node is not None:
             reason = _scalars(gold, answer, policy, budget)
             vectors = reason == "different" and (
-                symbols(gold.node) or (gold.node.op == "matrix" and answer.node.op != "matrix")
+                (symbols(gold.node) and answer.node.op != "binom")
+                or (gold.node.op == "matrix" and answer.node.op != "matrix")
             )
             parts = _parts(answer.node, len(gold.node.args)) if vectors else None
             return reason if parts is None else _vector(gold, Answer("tuple", items=parts), policy, budget)
@@ -271,6 +283,8 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
             return _by_kind(gold, _option(answer.words[1]), policy, budget)  # "A: 18"
         case "choice" if gold.node == symbol(answer.words[0]) and len(answer.words) == 1:
             return "equal"
+        case "choice" if answer.words == ("I",) and has_op(gold.node, frozenset({"matrix"})):
+            return _scalars(gold, Answer("scalar", symbol("I")), policy, budget)
     return "type_clash"
 
 
@@ -293,9 +307,9 @@ def _parts(node: Node | None, count: int = 0) -> tuple[Answer, ...] | None:
     """
     if node is None:
         return None
-    column = node.op == "matrix" and (node.value == 1 or node.value == len(node.args))
-    parts = node.args if column else components(node)
-    if parts is not None and not column and (len(parts), count) == (2, 3):
+    in_axes = components(node)
+    parts = node.args if (node.op, count) == ("binom", 2) else in_axes or coordinates(node)  # a column as \\binom{3}{4}
+    if parts is not None and in_axes and (len(parts), count) == (2, 3):
         parts = (*parts, number(0))
     return None if parts is None else tuple(Answer("scalar", part) for part in parts)
 
@@ -305,7 +319,9 @@ def _scalars(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
     gold = _in_asked_unit(gold, answer, policy)
     assert gold.node is not None
     assert answer.node is not None
-    g, a = gold.node, answer.node
+    g, a = with_identity(gold.node, answer.node)
+    if any(name[0] == "C" for name in symbols(a) - symbols(g)) or has_op(a, _APPLIED) > has_op(g, _APPLIED):
+        a = chosen(a)
     if g.op == a.op == "fn" and g.value == a.value == "mod" and not equal(g.args[1], a.args[1], budget):
         return "different"  # 2 (mod 15) and 2 (mod 16)
     if gold.unit is not None and answer.unit is not None and gold.unit.dimension and answer.unit.dimension:
@@ -457,6 +473,9 @@ def _numbers(gold: Node, answer: Node, also: Node | None, policy: Policy, budget
     rounded = as_decimal(gold)
     given = as_decimal(answer)
     if symbols(gold) or symbols(answer) or (rounded is None and given is None):
+        pairs = first_terms(gold, answer) if unevaluated(gold) else None
+        if pairs is not None:
+            return verdict(all(equal(first, second, budget) for first, second in pairs), True)
         return verdict(equal(gold, answer, budget), True)
     if rounded is not None:
         return verdict(numeric_gap(answer, gold, rounded[1], budget), True)
@@ -652,6 +671,9 @@ def _tuple_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
         if "|" in gold.brackets + answer.brackets and gold.brackets != answer.brackets:
             return "type_clash"
         return _in_order(gold.items, answer.items, policy, budget)
+    if answer.kind == "set" and (len(answer.items) == 1 or names(answer.items)):  # {(2, -1)}, {x = 2, y = -1}
+        alone = answer.items[0] if len(answer.items) == 1 else changed(answer, kind="list", brackets="")
+        return _by_kind(gold, alone, policy, budget)
     if answer.kind == "scalar" and answer.node is not None:
         parts = _parts(answer.node, len(gold.items))
         return "type_clash" if parts is None else _ordered(gold.items, parts, policy, budget)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from verifiers.lazy_pattern import lazy_pattern
+
+_INDEX = lazy_pattern(r"_ (?:\{ )?\d(?: \})?")
 _SAYS_NOTHING = frozenset(
     "for forall exists all any some every each where when with such that is are be an integer integers positive real"
     " reals number numbers constant constants arbitrary in z n r k m c x y t j l a b d i s setz setn setr setq and"
@@ -27,7 +30,8 @@ def clash(gold: str, answer: str) -> bool:
 
 
 def _core(condition: str) -> frozenset[str]:
-    return frozenset(word for word in condition.casefold().split() if word not in _SAYS_NOTHING)
+    plain = _INDEX.sub("", condition) if "constant" in condition else condition  # C_1 and C_2 are constants
+    return frozenset(word for word in plain.casefold().split() if word not in _SAYS_NOTHING)
 
 
 def other_numbers(gold: str, answer: str) -> bool:

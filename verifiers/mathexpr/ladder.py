@@ -1,7 +1,8 @@
 """Decides whether two expressions are equal, by a ladder of rungs: the cheapest that can decide does.
 
 The rungs: normal form, exact rationals, values modulo primes, certified intervals, intervals at random exact points,
-and last the values of the gold's integrals, limits and infinite sums, evaluated when the gold was read.
+the terms of infinite sums and the integrands of integrals, and last the values of the gold's integrals, limits and
+infinite sums, evaluated when the gold was read.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from verifiers.mathexpr.limits import BUDGET, Budget, TooHard, current
 from verifiers.mathexpr.modular import fingerprint, residues
 from verifiers.mathexpr.nodes import Node, has_op, is_calculus, number, symbols, unevaluated, walk
 from verifiers.mathexpr.normal import normal
+from verifiers.mathexpr.terms import term_pairs
 
 _LOW, _HIGH = 192, 1024  # bits: most differences show at the first precision; the second confirms agreement
 _LARGEST = 10_000  # bits before the point up to which agreement of constants is confirmed
@@ -66,6 +68,9 @@ def _equal(a: Node, b: Node, budget: Budget) -> bool:
         same = None  # integrals and the like were replaced by unknowns: a difference proves nothing
     if same is not None:
         return budget.decided("points" if names else "interval", same)
+    in_terms = term_pairs(a, b) if unevaluated(a) and unevaluated(b) else []
+    if any(all(equal(*pair, budget) for pair in pairs) for pairs in in_terms):
+        return budget.decided("terms", True)
     if budget.evaluated and (unevaluated(a) or unevaluated(b)):
         first, second = _evaluated(a, budget), _evaluated(b, budget)
         if (first, second) != (a, b):
@@ -275,10 +280,16 @@ def _differs_at_integers(node: Node) -> bool:
 
 def _bends(node: Node) -> bool:
     """Returns whether the expression may be analytic piece by piece only: two that agree here may differ elsewhere."""
+    names = symbols(node) | {
+        part.value for part in walk(node) if part.op in _SERIES and any(map(symbols, part.args[1:]))
+    }
     return any(
-        part.op in _BENDING
-        or (part.op == "fn" and part.value not in _ANALYTIC)
-        or (part.op == "pow" and (rational(part.args[1]) or _ONE).denominator != 1)
+        (
+            part.op in _BENDING
+            or (part.op == "fn" and part.value not in _ANALYTIC)
+            or (part.op == "pow" and (rational(part.args[1]) or _ONE).denominator != 1)
+        )
+        and not symbols(part).isdisjoint(names)  # constants don't bend
         for part in walk(node)
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace as changed
 
 from verifiers.lazy_pattern import lazy_pattern
@@ -10,8 +11,11 @@ from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.nodes import PI, Node, rename, symbols, walk
 from verifiers.units.reading import DEGREE
 
+_PARAMETERS = frozenset({"t", "s", "r", "u", "k", "lambda", "mu"})
 _INDICES = frozenset("ijklmnpqz")  # letters for any integer
 _FORMULA = lazy_pattern(r"(?s)\$[^$]{1,400}\$|\\\(.{1,400}?\\\)|\\\[.{1,400}?\\\]")
+_SIGN = lazy_pattern(r"[=+*/^'(){}\d]|[A-Za-z]-|-[A-Za-z]")
+_AROUND_SIGN = lazy_pattern(r"\s*([=+*/^-])\s*")
 _COMMAND = lazy_pattern(r"\\[A-Za-z]+")
 
 
@@ -57,7 +61,9 @@ def aligned(gold: Answer, answer: Answer, prompt: str = "") -> Answer:
     only_gold, only_answer = ours - theirs - set(names.values()), theirs - ours - set(names)
     if len(only_gold) == len(only_answer) == 1:
         g, a = next(iter(only_gold)), next(iter(only_answer))
-        if _free_to_rename(gold, answer, g, a) and (a in answer.bound or a not in letters(prompt)):
+        if (_free_to_rename(gold, answer, g, a) and (a in answer.bound or a not in letters(prompt))) or (
+            _is_parameter(gold, g, prompt) and _is_parameter(answer, a, prompt)
+        ):
             names[a] = g
     return renamed(answer, names) if names else answer
 
@@ -83,6 +89,22 @@ def _free_to_rename(gold: Answer, answer: Answer, g: str, a: str) -> bool:
 def letters(prompt: str) -> set[str]:
     """Returns the letters in the formulas of a question."""
     return set("".join(_COMMAND.sub("", formula[0]) for formula in _FORMULA.finditer(prompt)))
+
+
+def _is_parameter(answer: Answer, name: str, prompt: str) -> bool:
+    """Returns whether the name is the t of the points (1 + 4t, 2 - t) of a line, and no letter of the question."""
+    items = answer.items if answer.kind in ("tuple", "list") else ()
+    moving = [item.node for item in items if item.node is not None and name in symbols(item.node)]
+    if name not in _PARAMETERS or len(moving) < 2 or (answer.kind == "list" and not all(item.name for item in items)):
+        return False
+    linear = all(_steps(node, name) for node in moving)
+    return linear and re.search(rf"(?<![A-Za-z]){name}(?![A-Za-z])", prompt) is None
+
+
+def letters_in_formulas(prompt: str) -> set[str]:
+    """Returns the letters beside the signs of a question, in dollars or not; not those of "for constants A and B"."""
+    together = _AROUND_SIGN.sub(r"\1", _COMMAND.sub(" ", prompt))
+    return {letter for word in together.split() if _SIGN.search(word) for letter in word}
 
 
 def is_period(answer: Answer, name: str) -> bool:

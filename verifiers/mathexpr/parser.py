@@ -55,6 +55,7 @@ class Parser:
         equivs = (index for index, token in enumerate(tokens) if token.value == "equiv")
         self.first_equiv = next(equivs, len(tokens))
         self.grouped = any(token.kind == "num" and "," in token.value for token in tokens)  # as in 1,234
+        self.index = ""  # the name that a sum binds, where it is i
         self.last_close = ""  # the bracket that closed the latest list
 
     def whole(self) -> Node:
@@ -130,8 +131,13 @@ class Parser:
             return Node("congruence", (*args, structures.modulus(self)))
         return Node("chain", tuple(args), tuple(ops)) if ops else args[0]
 
+    def modulus_in_brackets(self) -> bool:
+        """Returns whether the [7] of x = 3 [7] follows, which ends a congruence in French."""
+        ahead = [self.peek(0).value, self.peek(1).kind, self.peek(2).value, self.peek(3).kind]
+        return self.in_congruence() and ahead == ["[", "num", "]", _END.kind]
+
     def modulus_follows(self) -> bool:
-        return self.is_op("mod") or (self.is_op("(") and self.peek(1).value == "mod")
+        return self.is_op("mod") or self.modulus_in_brackets() or (self.is_op("(") and self.peek(1).value == "mod")
 
     def set_operation(self) -> Node:
         left = self.sum()
@@ -155,7 +161,8 @@ class Parser:
         while self.is_op("+", "-", "pm", "mp"):
             op = self.take().value
             term = self.product()
-            if op == "-" and terms[-1].op in ("set", "builder") and len(terms) == 1:
+            numbers = terms[0].op == "const" and terms[0].value in ("R", "C", "Q", "Z", "N") and term.op == "set"
+            if op == "-" and (terms[0].op in ("set", "builder") or numbers) and len(terms) == 1:
                 terms = [Node("minus_set", (terms[0], term))]
             elif op == "+":
                 terms.append(term)
@@ -198,7 +205,7 @@ class Parser:
         if token.kind in _FACTOR_KINDS:
             return not (token.value in ("U", "u") and token.kind == "sym" and self.peek(1).value in ("(", "[", "lset"))
         if token.kind == "op":
-            if token.value == "(" and self.peek(1).value == "mod":
+            if (token.value == "(" and self.peek(1).value == "mod") or self.modulus_in_brackets():
                 return False
             return (
                 token.value in _OPENERS
@@ -207,8 +214,9 @@ class Parser:
             )
         if token.kind != "num":
             return False
-        before = self.tokens[self.at - 1]  # "2 3" is no product, "(2) 3" and "5! 7" are
-        return before.kind == "cmd" or before.value in (")", "!", "]", "}")
+        before = self.tokens[self.at - 1]  # "2 3" is no product, "(2) 3", "5! 7" and "2^n 3" are
+        raised = self.at > 1 and self.tokens[self.at - 2].value == "^" and token.spaced
+        return before.kind == "cmd" or before.value in (")", "!", "]", "}") or raised
 
     def signed(self) -> Node:
         negative, sign = False, ""
@@ -403,7 +411,7 @@ class Parser:
                 subscript = self.subscript()
             else:
                 break
-        if name in _CONSTANTS and not subscript and not primes:
+        if name in _CONSTANTS and name != self.index and not subscript and not primes:
             return Node("const", (), _CONSTANTS[name])
         full = name + (f"_{{{subscript}}}" if subscript else "") + "'" * primes
         if name == "P" and self.is_op("("):
@@ -453,6 +461,10 @@ class Parser:
             return structures.bound(self, name)
         if name in ("angle", "triangle", "square") and self.peek().kind in ("sym", "word"):
             return symbol(f"{name} {self.take().value}")
+        if name == "angle" and self.at > 1:  # 2\\angle 60^\\circ, a complex number by its size and argument
+            before = self.tokens[self.at - 2]
+            if before.kind == "num" or before.value in (")", "}"):
+                return structures.cis(self.nested(self.signed))
         if name == "complement":
             self.subscript() if self.accept("_") else None
             return Node("conj", (self.argument(),))

@@ -16,8 +16,18 @@ if TYPE_CHECKING:
     from verifiers.mathexpr.parser import Parser
 
 OTHERWISE = symbol("otherwise")
-_LEADS = frozenset(["if", "for", "when", "where", "as", "and"])
-_ELSE = frozenset(["otherwise", "else", "elsewhere"])
+# Whole texts without accents, as `clean` leaves them. "if not" is none of them.
+LEADS = frozenset(
+    "if,for,for all,when,whenever,where,provided,as,and,wenn,falls,fur,fur alle,si,pour,lorsque,quand,para,cuando"
+    ",para todo,se,per,quando,caso,als,indien,voor,om,hvis,for alle,nar,jesli,jezeli,gdy,dla,pro,pokud,daca"
+    ",pentru,ha,eger,icin,если,при,для,якщо,若,当,當,如果,もし,إذا كان".split(",")
+)
+ELSE = frozenset(
+    "otherwise,else,elsewhere,sonst,andernfalls,sinon,autrement,en otro caso,en caso contrario,de lo contrario"
+    ",si no,caso contrario,se nao,altrimenti,anders,annars,ellers,w przeciwnym razie,w pozostałych przypadkach"
+    ",jinak,altfel,egyebkent,aksi halde,aksi takdirde,diger durumlarda,иначе,в противном случае"
+    ",в остальных случаях,інакше,其他,其它,否则,その他,それ以外,그 외,وإلا".split(",")
+)
 Row = tuple[str, Pieces, Node]  # variable, region, value
 
 
@@ -26,14 +36,20 @@ def condition(parser: Parser) -> Node:
     relations: list[Node] = []
     joint = "and"
     while True:
-        while parser.peek().kind in ("text", "word") and parser.peek().value.strip(",.").lower() in _LEADS | _ELSE:
-            if parser.take().value.strip(",.").lower() in _ELSE:
+        parser.accept(":")
+        while parser.peek().kind in ("text", "word", "other") and (said := _said(parser)) in LEADS | ELSE:
+            parser.at += 1
+            if said in ELSE:
                 return OTHERWISE
         relations.append(parser.relation())
         if not parser.is_op("and", "or") or len(relations) > MAX_ITEMS:
             break
         joint = parser.take().value
     return relations[0] if len(relations) == 1 else Node("when", tuple(relations), joint)
+
+
+def _said(parser: Parser) -> str:
+    return parser.peek().value.strip(" ,.:").lower()
 
 
 def same_cases(first: Node, second: Node, budget: Budget) -> bool:

@@ -19,6 +19,7 @@ from verifiers.mathexpr.limits import MAX_ANSWER_CHARS, MAX_ITEMS, Unreadable, s
 from verifiers.mathexpr.local import plain_spelling
 from verifiers.mathexpr.nodes import Node, number, symbol
 from verifiers.mathexpr.parser import Parser
+from verifiers.mathexpr.piecewise import ELSE, LEADS
 from verifiers.mathexpr.quantities import NO_TAIL, REVERSING, compound, read_tail, split_tail
 from verifiers.mathexpr.shapes import shaped
 from verifiers.mathexpr.structures import based
@@ -30,7 +31,12 @@ _TEMPERATURE = lazy_pattern(
     r"(?:\\(?:text|mathrm|textrm)\s*\{\s*)?(?:\^\s*\{?\s*\\circ\s*\}?|\\degree(?![A-Za-z]))\s*(?:\\(?:text|mathrm|rm)\s*\{\s*)?([CF])\b\s*\}?"
 )
 _LETTER = lazy_pattern(r"\\(?:text|textit|textrm|mathrm)\{\s*([a-z])\s*\}")
-_BASED = lazy_pattern(r"(?:\\text\{)?([0-9A-Z]{1,60})\}?_\{?(?:\\text\{)?([a-z]+|\d{1,2})\}*")
+_BASED = lazy_pattern(
+    r"(?:\\(?:text|mathrm)\{|\()?([0-9A-Z]{1,60})[})]?_\{?(?:\\text\{|\()?([a-z]+|\d{1,2})[})]*"
+    r"|\(?([0-9A-F]{1,60})\)?\s*(?:\\text\s*\{)?\s*\(?(?:in )?base ?\}?\s*"  # 101 (base 2)
+    r"(\d{1,2}|two|three|four|five|six|seven|eight|nine)\s*\)?\}?"
+)
+_SMALL_BASES = frozenset("23456789")
 _LETTERS_OF_16 = lazy_pattern(r"[A-F]{2,8}_\{?16\}?")
 _HEXADECIMAL = lazy_pattern(r"[0-9a-f]{0,40}\d[0-9a-f]{0,40}_(?:\{16\}|16)")
 _LINES = lazy_pattern(
@@ -39,12 +45,18 @@ _LINES = lazy_pattern(
 )
 _BRACED_ARRAY = lazy_pattern(
     r"(?:\\left\s*)?\\(?:\{"
-    r"|lbrace)\s*\\begin\{array\}\s*(?:\{[^{}]*\})?((?:(?!\\begin).)*)\\end\{array\}\s*\\right\s*\.?",
+    r"|lbrace)\s*\\begin\{(array|aligned)\}\s*(?:\{[^{}]*\})?((?:(?!\\begin).)*)\\end\{\1\}\s*\\right\s*\.?",
     re.DOTALL,
 )
+_MAPS = lazy_pattern(  # f: x -> x^2; without a name of x only, as y = x^2
+    r"\A(?:([a-zA-Z](?:\^\{-1\})?)\s*(?::|\\colon(?![a-z]))\s*([a-z])|x)\s*\\(?:long)?mapsto(?![a-z])\s*"
+)
+_FIRST_TAB = lazy_pattern(r"(?:\A|(?<=\\\\))\s*&")  # of a line
 _RELATION = lazy_pattern(r"=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt|implies|Rightarrow)(?![A-Za-z])")
 _SPELLED = lazy_pattern(rf"(?<![\\A-Za-z])[^\W\d_]{LETTER}*")
-_CASE = lazy_pattern(r"(?:,|(?<![\s,]))\s*+(\\text\s*\{\s*,?\s*(?:if|for|when|otherwise|else)\b)")
+_CASE = lazy_pattern(
+    rf"(?:,|(?<![\s,]))\s*+(\\text\s*\{{\s*,?\s*(?:{'|'.join(sorted(LEADS - {'and', 'as'} | ELSE))})\b)"
+)
 _ALIGNED = lazy_pattern(r"&\s*(=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt)(?![A-Za-z]))")
 _HALF = lazy_pattern(
     r"[Hh]al[fvb]|[Mm]ezz|пол[а-я]{4}|quarter|половин|олтор|івтор|نصف|[半반]"
@@ -66,6 +78,7 @@ _BRACKETED = lazy_pattern(
 _BETWEEN = r"(?:[^(){}\[\],;\\]|\\[^(){}\[\]]|(?<=\d),(?=\d{1,2}(?!\d)))*+"
 _SEMICOLONS = lazy_pattern(rf"\\\{{{_BETWEEN}(?:;{_BETWEEN})+\\\}}|[\[\](]{_BETWEEN}(?:;{_BETWEEN})+[\])\[]")
 _COMMA = lazy_pattern(r"(?<=\d),(?=\d)")
+_ANGLED = lazy_pattern(r"(?:(?<=\A)|(?<==)|(?<== ))<([^<>=]{1,200},[^<>=]{1,200})>\Z")  # the vector <2, -3, 1>
 _OPEN_AT = lazy_pattern(r"(?:=|\\in)(?:\s|\\[,;:!])*\]")  # "L = ]2; 3]"
 _SPACE = lazy_pattern(r"\\[,;:!]")
 _UNIT_IN_BRACKETS = lazy_pattern(r"(?<=[\d}])(?:\s|\\[,;: ]|~)*[(\[]\s*\\(?:text|mathrm)\s*\{([^{}]{1,20})\}\s*[)\]]$")
@@ -134,19 +147,26 @@ def read(text: str) -> Answer:
     if _HEXADECIMAL.fullmatch(cleaned):
         cleaned = cleaned.upper()
     named = _BASED.fullmatch(cleaned)
-    if named and (any(char.isdigit() for char in named[1]) or _LETTERS_OF_16.fullmatch(cleaned)):
-        return Answer("scalar", based(named[1], named[2]))
+    digits, base = (named[1] or named[3], named[2] or named[4]) if named else ("", "")
+    product = not digits.isdigit() and base in _SMALL_BASES  # 4I_2
+    if not product and (any(map(str.isdigit, digits)) or _LETTERS_OF_16.fullmatch(cleaned)):
+        return Answer("scalar", based(digits, base))
     cleaned = _TEMPERATURE.sub(lambda match: rf"\text{{{'Celsius' if match[1] == 'C' else 'Fahrenheit'}}}", cleaned)
     if ";" in cleaned and "," in cleaned:  # between semicolons, commas are decimal commas
         cleaned = _SEMICOLONS.sub(lambda match: _COMMA.sub(".", match[0]), cleaned)
+    if cleaned[-1] == ">":
+        cleaned = _ANGLED.sub(r"\\langle \1 \\rangle", cleaned)
     cleaned = _LED.sub("", cleaned) if cleaned[0] == "\\" else cleaned
     bracketed = _UNIT_IN_BRACKETS.search(cleaned) if cleaned[-1] in ")]" else None
     if bracketed and is_unit(bracketed[1]):  # "20 [m/s]"
         cleaned = rf"{cleaned[: bracketed.start()]}\text{{ {bracketed[1]}}}"
     if cleaned[0] == "]" or cleaned[-1] == "[" or ("]" in cleaned and _OPEN_AT.search(cleaned)):
         cleaned = _FRENCH.sub(_french, _SPACE.sub(" ", cleaned))
-    if "{array}" in cleaned:
-        cleaned = _BRACED_ARRAY.sub(r"\\begin{cases}\1\\end{cases}", cleaned)
+    if "mapsto" in cleaned:
+        cleaned = _MAPS.sub(lambda match: f"{match[1]}({match[2]}) = " if match[1] else "y = ", cleaned)
+    cleaned = cleaned.replace("{dcases}", "{cases}")
+    if "{array}" in cleaned or "{aligned}" in cleaned:
+        cleaned = _BRACED_ARRAY.sub(_cases, cleaned)
     if cleaned.startswith(r"\begin{"):
         cleaned = _lines(cleaned)
     if len(cleaned) < 60 and _HALF.search(cleaned):
@@ -195,6 +215,10 @@ def _french(match: re.Match[str]) -> str:
     opening = {"]": "("}.get(match[1], match[1])
     closing = {"[": ")"}.get(match[5], match[5])
     return f"{opening}{match[2]}{match[3]}{match[4]}{closing}"
+
+
+def _cases(match: re.Match[str]) -> str:
+    return rf"\begin{{cases}}{_FIRST_TAB.sub('', match[2])}\end{{cases}}"
 
 
 def _lines(text: str) -> str:
@@ -254,9 +278,14 @@ def _answer(tokens: list[Token]) -> Answer:
     pieces, joiners = _split_list(tokens)
     if len(pieces) > MAX_ITEMS:
         raise Unreadable(f"more than {MAX_ITEMS} items")
+    if len(pieces) > 2 and _membership(pieces[-1]) and len(pieces[0]) > 1:  # y = A cos x + B sin x, A, B in R
+        named = [piece[0].value for piece in pieces[1:-1] if len(piece) == 1 and piece[0].kind == "sym"]
+        if len(named) == len(pieces) - 2:
+            pieces, joiners, declared = [pieces[0], pieces[-1]], joiners[:1], (*declared, *named)
     if len(pieces) > 1:
         last, dropped = pieces[-1], _membership(pieces[-1])
         others = [token.value for piece in pieces[:-1] for token in piece]
+        others += [letter for word in others if len(word) < 4 and word.isalpha() for letter in word]  # the c of "cx"
         assigned = {piece[0].value for piece in pieces[:-1] if len(piece) > 2 and piece[1].value == "="}
         if (
             dropped

@@ -218,6 +218,14 @@ def structure(gold: Answer, answer: Answer, budget: Budget) -> str:
         same = gap is not None and gap.denominator == 1
         same = same and equal(g.args[0], a.args[0], budget) and equal(g.args[2], a.args[2], budget)
         return verdict(budget.decided("rational", same), True)
+    if g.op == a.op == "chain" and set(g.value + a.value) == {"="} and len(g.args) == len(a.args) > 2:
+        left = list(a.args)  # x/2 = y/3 = z/4 in any order
+        for side in g.args:
+            found = next((other for other in left if equal(side, other, budget)), None)
+            if found is None:
+                return "different"
+            left.remove(found)
+        return "equal"
     if g.op == a.op == "chain":
         return _same_inequality(g, a, budget)
     return verdict(budget.decided("normal", False), True)

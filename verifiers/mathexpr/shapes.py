@@ -12,7 +12,7 @@ from verifiers.mathexpr.ladder import decimal_logs, equal, numeric_gap
 from verifiers.mathexpr.limits import Unreadable, current
 from verifiers.mathexpr.nodes import INFINITY, Node, digest, has_op, symbol, symbols, unevaluated, walk
 from verifiers.mathexpr.normal import normal
-from verifiers.mathexpr.vectors import components
+from verifiers.mathexpr.vectors import as_group, components
 
 _SIGNED = frozenset({"pm", "mp"})
 _COORDINATES = frozenset({"matrix", "group", "set", "builder", "union", "cap"})
@@ -23,8 +23,9 @@ def shaped(node: Node) -> Answer:
     """Returns a parsed expression as a typed answer. Raises Unreadable, TooHard."""
     if node.op == "chain":
         return _chain(node)
-    if node.op == "group":
-        return _group(node)
+    vector = as_group(node)
+    if node.op == "group" or vector is not None:
+        return _group(vector or node)
     if node.op == "set":
         return Answer("set", items=_items(node.args), brackets="{}") if node.args else Answer("empty")
     if node.op in ("congruence", "cases"):
@@ -98,7 +99,7 @@ def _unsigned(node: Node) -> Node:
 
 def _region(node: Node) -> Answer:
     try:
-        inside = (_integers(node) or _over_integers(node)) if node.op == "builder" else None
+        inside = (_points(node) or _integers(node) or _over_integers(node)) if node.op == "builder" else None
         if inside is not None:
             return inside
         if node.op in ("union", "cap", "minus_set") and all(arg.op == "sym" for arg in node.args):
@@ -109,15 +110,26 @@ def _region(node: Node) -> Answer:
     return Answer("region", pieces=pieces, brackets="interval")
 
 
+def _points(node: Node) -> Answer | None:
+    """Returns {(x, y) | y < 2x} as the relation of its coordinates; else None."""
+    head, *conditions = node.args
+    head = head.args[0] if head.op == "chain" and head.value == ("in",) else head
+    names = {arg.value for arg in head.args if arg.op == "sym"}
+    if head.op != "group" or len(conditions) != 1 or not 1 < len(names) == len(head.args):
+        return None
+    return shaped(conditions[0]) if symbols(conditions[0]) == names else None
+
+
 def _over_integers(node: Node) -> Answer | None:
-    """Returns {(4k + 1) pi/4 : k in Z} as its expression, in which k stands for any integer; else None."""
+    """Returns {(4k + 1) pi/4 : k in Z} as its expression, in which k is any integer, also {(t, 2t) : t in R}."""
     head, *conditions = node.args
     if head.op == "chain" or len(conditions) != 1 or conditions[0].op != "chain" or conditions[0].value != ("in",):
         return None
     index, over = conditions[0].args
-    if index.op != "sym" or over != Node("const", (), "Z") or index.value not in symbols(head):
+    numbers = {"Z": "integer", "R": "real" if head.op == "group" else ""}.get(over.value if over.op == "const" else "")
+    if index.op != "sym" or not numbers or index.value not in symbols(head):
         return None
-    return changed(shaped(head), bound=(index.value,), condition="integer")
+    return changed(shaped(head), bound=(index.value,), condition=numbers)
 
 
 def _integers(node: Node) -> Answer | None:
@@ -177,6 +189,8 @@ def _equalities(node: Node) -> Answer:
             return same[0]
     if all(arg == first for arg in args):
         raise Unreadable("an equation that says nothing")
+    if first.op == "group" and len(args) == 2:
+        args = (first, as_group(args[1]) or args[1])
     if first.op == "group" and len(args) == 2 and args[1].op == "group" and len(first.args) == len(args[1].args):
         pairs = [_chain(Node("chain", pair, ("=",))) for pair in zip(first.args, args[1].args, strict=True)]
         return Answer("tuple", items=tuple(pairs), brackets=args[1].value)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from verifiers.mathexpr.limits import MAX_CELLS, MAX_ITEMS, Unreadable
-from verifiers.mathexpr.nodes import Node, number, symbol
+from verifiers.mathexpr.nodes import INFINITY, Node, has_op, number, symbol
 from verifiers.mathexpr.piecewise import condition
 from verifiers.mathexpr.tokens import Token, numeral
 
@@ -19,6 +19,8 @@ _BASE_WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
 _INVERSE = {"sin": "asin", "cos": "acos", "tan": "atan", "cot": "acot", "sec": "asec", "csc": "acsc", "sinh": "asinh",
             "cosh": "acosh", "tanh": "atanh"}  # fmt: skip
 _OPERATIONS = {"factorial": "fact", "binomial": "binom", "abs": "abs", "conj": "conj"}
+_MANY = frozenset(["min", "max", "gcd", "lcm", "diag"])  # functions of any number of arguments
+_LONGEST_DIAGONAL = 6
 _LONGEST_EVENT = 24  # tokens between the brackets of a conditional probability
 
 
@@ -56,7 +58,7 @@ def scaled(raw: str, exponent: int = 0) -> Node:
 
 def based(raw: str, subscript: str) -> Node:
     """Returns a numeral in a named base; the value of the node is (digits, base). Raises Unreadable."""
-    word = subscript.strip().lower()
+    word = subscript.strip(" ()").lower()
     base = _BASE_WORDS.get(word, int(word) if word.isdecimal() and len(word) < 3 else 0)
     if not 2 <= base <= 36:
         raise Unreadable(f"'{subscript}' is no base")
@@ -183,7 +185,7 @@ def function(parser: Parser, name: str) -> Node:
     if name == "log" and base is None and len(arguments) == 2:  # log(8, 2), as SymPy prints it
         base, arguments = arguments[1], arguments[:1]
     wanted = 2 if name == "binomial" else 1
-    if name not in ("min", "max", "gcd", "lcm") and len(arguments) != wanted:
+    if name not in _MANY and len(arguments) != wanted:
         raise Unreadable(f"'{name}' of {len(arguments)} arguments")
     if name == "cbrt" or root is not None:
         node = Node("root", (arguments[0], root or number(3)))
@@ -191,6 +193,10 @@ def function(parser: Parser, name: str) -> Node:
         node = Node(_OPERATIONS[name], arguments)
     elif name == "exp":
         node = Node("pow", (Node("const", (), "e"), arguments[0]))
+    elif name == "cis":
+        node = cis(arguments[0])
+    elif name == "diag":
+        node = _diagonal(arguments)
     elif base is not None and name == "log":
         node = Node("fn", (*arguments, base), "logb")
     elif exponent == number(-1) and name in _INVERSE:
@@ -198,6 +204,20 @@ def function(parser: Parser, name: str) -> Node:
     else:
         node = Node("fn", arguments, name)
     return Node("pow", (node, exponent)) if exponent is not None else node
+
+
+def cis(angle: Node) -> Node:
+    """Returns the number of absolute value 1 with that argument."""
+    cosine, sine = (Node("fn", (angle,), name) for name in ("cos", "sin"))
+    return Node("add", (cosine, Node("mul", (Node("const", (), "i"), sine))))
+
+
+def _diagonal(entries: tuple[Node, ...]) -> Node:
+    size = len(entries)
+    if not 1 < size <= _LONGEST_DIAGONAL or any(has_op(entry, frozenset({"matrix", "group"})) for entry in entries):
+        raise Unreadable("a diagonal matrix of no such numbers")
+    cells = (entries[row] if row == column else number(0) for row in range(size) for column in range(size))
+    return Node("matrix", tuple(cells), size)
 
 
 def _refuse(name: str) -> Node:
@@ -212,7 +232,7 @@ def _arguments(parser: Parser, name: str) -> tuple[Node, ...]:
     if parser.is_op("{"):
         mark = parser.at
         parser.at += 1
-        if name in ("min", "max", "gcd", "lcm"):
+        if name in _MANY:
             nodes = tuple(items(parser, "}"))
             return nodes[0].args if len(nodes) == 1 and nodes[0].op == "group" else nodes
         node = parser.inner("}")
@@ -221,7 +241,7 @@ def _arguments(parser: Parser, name: str) -> tuple[Node, ...]:
         if parser.at == mark:
             raise Unreadable("an empty argument")
         return (node,)
-    if parser.is_op("lset") and name in ("min", "max", "gcd", "lcm"):
+    if parser.is_op("lset") and name in _MANY:
         parser.at += 1
         return tuple(items(parser, "rset"))
     if name == "sqrt":
@@ -329,7 +349,8 @@ def set_braces(parser: Parser, close: str) -> Node:
     bars, stops, head = parser.bars, parser.bar_stops, parser.head
     parser.bars, parser.bar_stops, parser.head = 0, True, parser.depth
     nodes = [parser.relation()]
-    builder = parser.is_op("|", ":") and len(nodes) == 1
+    member = nodes[0].op == "chain" and nodes[0].value == ("in",)
+    builder = parser.is_op("|", ":") or (parser.is_op(";") and member)  # {x in R; x > 2}
     parser.head = head
     words: list[str] = []
     if builder:
@@ -341,6 +362,10 @@ def set_braces(parser: Parser, close: str) -> Node:
         nodes.append(parser.relation())
         if len(nodes) > MAX_ITEMS:
             raise Unreadable(f"more than {MAX_ITEMS} items")
+    if parser.is_op("|") and not builder:  # {pi/6 + 2k pi, 5 pi/6 + 2k pi | k in Z}
+        parser.at += 1
+        parser.bar_stops = False
+        nodes, builder = [Node("set", tuple(nodes)), parser.relation()], True
     parser.bars, parser.bar_stops = bars, stops
     parser.expect(close)
     parser.depth -= 1
@@ -427,7 +452,7 @@ def matrix(parser: Parser, environment: str) -> Node:
             if parser.peek().kind != "end":
                 rows.append([])
             continue
-        if parser.is_op("&", ","):
+        if parser.is_op("&", ",") or (parser.peek().value == "." and parser.peek().kind == "other"):
             parser.at += 1
             continue
         rows[-1].append(condition(parser) if environment == "cases" and len(rows[-1]) == 1 else parser.relation())
@@ -455,15 +480,23 @@ def bound(parser: Parser, kind: str) -> Node:
             lower = parser.argument()
         else:
             name, lower, side = _binding(parser, kind)
+            upper = INFINITY if side == ">=" else upper  # n >= 0
     if kind == "int":
         integrand = parser.sum()
         body, name = _without_differential(integrand) or (integrand, "x")
-        return Node("int", (body,) if lower is None else (body, lower, upper or _refuse("int")), name)
+        outer: tuple[Node, ...] = ()
+        if body.op == "mul" and symbol("d") in body.args[:-1]:  # the dx of an integral around this one
+            at = body.args.index(symbol("d"))
+            body, outer = Node("mul", body.args[:at] or (number(1),)), body.args[at:]
+        node = Node("int", (body,) if lower is None else (body, lower, upper or _refuse("int")), name)
+        return Node("mul", (node, *outer)) if outer else node
     if lower is None or (upper is None and kind != "lim"):
         raise Unreadable(f"'{kind}' without its bounds")
+    index, parser.index = parser.index, name if name == "i" else parser.index
     body = parser.product()
+    parser.index = index
     if kind == "lim":
-        return Node("lim", (body, lower, symbol("side" + side)), name)
+        return Node("lim", (body, lower, symbol("side" + side.replace("->", ""))), name)
     assert upper is not None
     return Node(kind, (body, lower, upper), name)
 
@@ -475,7 +508,7 @@ def _binding(parser: Parser, kind: str) -> tuple[str, Node, str]:
     if token.kind != "sym":
         raise Unreadable("a bound variable that is not a letter")
     name = token.value + ("_" + parser.subscript() if parser.accept("_") else "")
-    parser.expect("->" if kind == "lim" else "=")
+    sign = parser.expect("->") if kind == "lim" else parser.expect("=", ">=")
     parser.deeper()
     side, mark = "", parser.at
     while parser.peek(0).value != "}" and parser.at < len(parser.tokens):
@@ -493,7 +526,7 @@ def _binding(parser: Parser, kind: str) -> tuple[str, Node, str]:
     lower = parser.relation()
     parser.expect("}")
     parser.depth -= 1
-    return name, lower, side
+    return name, lower, side or sign
 
 
 def _without_differential(node: Node) -> tuple[Node, str] | None:
@@ -519,6 +552,10 @@ def _without_differential(node: Node) -> tuple[Node, str] | None:
 
 def modulus(parser: Parser) -> Node:
     """Parses the m of \\pmod{m} and (mod m), after a congruence."""
+    if parser.accept("["):
+        size = parser.argument_number()
+        parser.expect("]")
+        return size
     in_brackets = parser.accept("(")
     parser.take()
     size = parser.argument() if parser.is_op("{") else parser.argument_number()

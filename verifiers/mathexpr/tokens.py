@@ -48,6 +48,7 @@ FUNCTIONS = {
     "floor": "floor", "ceil": "ceil", "det": "det", "tr": "tr", "trace": "tr", "Tr": "tr", "arg": "arg", "Re": "re",
     "Im": "im", "sgn": "sgn", "sign": "sgn", "factorial": "factorial", "binomial": "binomial", "frac": "frac",
     "conjugate": "conj", "arcsech": "asech", "arccsch": "acsch", "arccoth": "acoth", "Abs": "abs",
+    "cis": "cis", "diag": "diag",
 }  # fmt: skip
 _PLAIN_WORDS = {"pi": ("cmd", "pi"), "inf": ("cmd", "infty"), "infinity": ("cmd", "infty"), "oo": ("cmd", "infty")}
 _OPERATOR_OF = {
@@ -87,7 +88,7 @@ _UNIT_CAPITALS = frozenset("A V C F T H".split())  # units if upright and after 
 _BLACKBOARD = {"R": "R", "Z": "Z", "N": "N", "Q": "Q", "C": "C"}
 _EXTENDED = {"varnothing": "emptyset", "empty": "emptyset", "imaginaryunit": "i", "dfrac": "frac", "tfrac": "frac",
              "cfrac": "frac", "sfrac": "frac", "nicefrac": "frac", "dbinom": "binom", "tbinom": "binom",
-             "infin": "infty", "bar": "overline"}  # fmt: skip
+             "infin": "infty", "bar": "overline", "intercal": "top", "measuredangle": "angle"}  # fmt: skip
 
 
 class Token(NamedTuple):
@@ -200,6 +201,8 @@ def _command(tokens: list[Token], text: str, name: str, start: int, position: in
     elif name in ("begin", "end"):
         content, position = braced(text, position)
         tokens.append(Token(name, content.strip().rstrip("*"), start, spaced))
+        if name == "begin" and content.endswith("*") and text[position : position + 3] in ("[r]", "[l]", "[c]"):
+            position += 3  # pmatrix*
         if name == "begin" and content.strip().startswith(("array", "tabular")):
             _, position = braced(text, position)
     elif name in ("phantom", "hspace", "vspace", "label", "tag"):
