@@ -21,6 +21,7 @@ from verifiers.extract.hedges import hedge, restated
 from verifiers.extract.last_sentences import before_check
 from verifiers.extract.operands import final_expression, whole_expression
 from verifiers.extract.retractions import instead, plain_tail, retracted
+from verifiers.extract.scaled import changes_value
 from verifiers.extract.spans import Extraction, Span, after_thinking, closing_brace, ending, moved
 from verifiers.extract.statement_words import STOP
 from verifiers.extract.statements import begins_with_so, stated, voided_after, with_unit
@@ -70,6 +71,11 @@ _NEXT_QUESTION = lazy_pattern(
     r"\n\s*[*#]{0,3}\s?(?:(?:Next|Another|Second|New) (?:question|problem|exercise|task|one)|Q|Question|Problem"
     r"|Exercise|Human|User|Instruction|Frage|Aufgabe|Pregunta|Problema|Domanda"
     r"|Pergunta|Вопрос|Задача|问题|問題)(?:[*]{0,2}\s?[:：]|\s\d{1,3}[*]{0,2}\s?[.:：])"
+)
+# "Question: is that right?", "Problem: I forgot to double it.": no other question, but an objection.
+_OF_THE_ANSWER = any_case(
+    r"\W*(?:(?:is|was|does|did|are|but|oh|well|could|can)\s)?"
+    r"(?:that|this|it|my|the (?:answer|result|solution|above|last))\b"
 )
 _RELATES = lazy_pattern("[=<>≤≥]")
 _COMMAND = lazy_pattern(r"\\(?:(?:begin|end)\s*\{[a-z]+\*?\}|[A-Za-z]+)")
@@ -155,6 +161,8 @@ def _before_next_question(text: str, start: int, prompt: str | None) -> Extracti
         return None
     asked = WORD.findall(text, following.end(), following.end() + _TAIL_OF_QUESTION)
     line = text[following.end() : following.end() + _TAIL_OF_QUESTION].partition("\n")[0]
+    if _OF_THE_ANSWER.match(line) or CORRECTION.search(line) or retracted(line, 0, len(line)) is not None:
+        return None
     repeats = prompt is not None and len(set(asked).intersection(WORD.findall(prompt))) * 2 > len(set(asked))
     if repeats and set(_DIGITS.findall(line)) <= set(_DIGITS.findall(prompt or "")):
         return None  # the question itself, repeated
@@ -165,9 +173,9 @@ def _before_next_question(text: str, start: int, prompt: str | None) -> Extracti
 def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
     """Returns the announced or finally stated answer. A later conclusion overrides an intermediate "result"."""
     instead_of = replaced(text, start, end)
-    if instead_of is not None:
-        return Extraction(instead_of, "anchor")
-    put_right = corrected(text, start, end)
+    if instead_of is not None and not changes_value(instead_of[1], prompt or ""):
+        return Extraction(instead_of[0], "anchor")
+    put_right = corrected(text, start, end, prompt or "")
     if put_right is not None:
         return Extraction(put_right, "statement")
     listed = closing_assignments(text, start, end)
