@@ -1289,6 +1289,18 @@ QUESTIONED = [
     (EGGS, "5", "The answer is 5.\nQuestion: is that right? No! The answer is 7.", 0),
     (EGGS, "5", "The answer is 5.\nProblem: I forgot to double it. So the answer is 10.", 0),
     (EGGS, "5", "The answer is 5.\n\nQuestion: A man has 12 cows and sells 3. How many are left?\nAnswer: 9", 1),
+    # a last sentence that concludes with another value, or takes the value before it back
+    *(
+        (EGGS, "12", f"{answer}\n{conclusion}", 0)
+        for answer in ("\\boxed{12}", "The answer is 12.", "#### 12", "<answer>12</answer>")
+        for conclusion in ("So the farmer has 15 eggs.", "Therefore, after all, there are 24 eggs.")
+    ),
+    (EGGS, "12", "\\boxed{12}. So the farmer has 12 eggs.", 1),
+    (EGGS, "12", "The answer is 12.\nHe sells 3 of 15. So the farmer has 12 eggs.", 1),
+    (EGGS, "12", "12\nSo the farmer has 15 eggs.", 0),
+    (EGGS, "12", "There are 12 eggs. The answer is 15.", 0),
+    ("Hoeveel eieren heeft de boer?", "12", "Dus heeft de boer 12 eieren. Dat is fout.", 0),
+    ("农夫有多少个鸡蛋？", "12", "**所以农夫有12个鸡蛋。** 这是错的。", 0),
     # a statement that swaps what the question compares
     (ANNA, "yes", "So Anna is taller than Ben.", 1),
     (ANNA, "yes", "So Ben is taller than Anna.", 0),
