@@ -24,6 +24,7 @@ def test_is_not_paid(hack):
 COSTLY = [
     r"\boxed{" * 50_000,
     r"\boxed{5} " * 20_000,
+    r"\fbox" + r"\boxed!" * 140_000,
     "<think>" * 20_000,
     "<answer>5</answer>" * 20_000,
     "the answer is " * 20_000,

@@ -21,8 +21,9 @@ from verifiers.extract.hedges import hedge, restated
 from verifiers.extract.last_sentences import before_check
 from verifiers.extract.operands import final_expression, whole_expression
 from verifiers.extract.retractions import instead, plain_tail, retracted
+from verifiers.extract.scaled import changes_value
 from verifiers.extract.spans import Extraction, Span, after_thinking, closing_brace, ending, moved
-from verifiers.extract.statement_words import STOP
+from verifiers.extract.statement_words import SO, STOP
 from verifiers.extract.statements import begins_with_so, stated, voided_after, with_unit
 from verifiers.extract.turns import CONCLUSION, CORRECTION
 from verifiers.extract.unannounced import closing_expression, unannounced
@@ -71,6 +72,12 @@ _NEXT_QUESTION = lazy_pattern(
     r"|Exercise|Human|User|Instruction|Frage|Aufgabe|Pregunta|Problema|Domanda"
     r"|Pergunta|Вопрос|Задача|问题|問題)(?:[*]{0,2}\s?[:：]|\s\d{1,3}[*]{0,2}\s?[.:：])"
 )
+# "Question: is that right?", "Problem: I forgot to double it.": no other question, but an objection.
+_OF_THE_ANSWER = any_case(
+    r"\W*(?:(?:is|was|does|did|are|but|oh|well|could|can)\s)?"
+    r"(?:that|this|it|my|the (?:answer|result|solution|above|last))\b"
+)
+_CLOSED = any_case(r"(?:[^\w<]|</?\w+>)*+")  # what closes an answer
 _RELATES = lazy_pattern("[=<>≤≥≡]")
 _COMMAND = lazy_pattern(r"\\(?:(?:begin|end)\s*\{[a-z]+\*?\}|[A-Za-z]+)")
 _DIGITS = lazy_pattern(r"\d+")
@@ -102,9 +109,26 @@ def find(text: str, *, strict: bool = False, prompt: str | None = None) -> Extra
     `\\boxed{}`, the last `####`, a phrase that announces the answer, the whole text if it is only maths, the last
     maths or number if the end states it as a conclusion. A box inside the answer block is the answer. The text after an
     answer may deny it, take it back or offer another. With `strict`, only the answer block counts. With a `prompt` (""
-    if the question is unknown), a value that the last sentence states counts too. The text has no long runs of white
-    space: see `squeezed`.
+    if the question is unknown), a value that the last sentence states counts too, and the value with which a last
+    sentence behind the answer concludes must agree with it. The text has no long runs of white space: see `squeezed`.
     """
+    found = _find(text, strict=strict, prompt=prompt)
+    if strict or not prompt or found.span is None or found.source not in ("box", "answer", "hashes", "anchor"):
+        return found
+    following = _NEXT_QUESTION.search(text, found.span[1])
+    end = following.start() if following else ending(text)
+    behind = _CLOSED.match(text, found.span[1], end)
+    low = behind.end() if behind else found.span[1]
+    if low >= end or SO.search(text, low - 1, end) is None:
+        return found
+    last = stated(text, low, end, prompt)
+    if last is None or last.span is None or not begins_with_so(text, low, last.span[0]):
+        return found
+    return replace(found, others=(*found.others, last.span))  # "The answer is 17. So the farmer has 21 eggs."
+
+
+def _find(text: str, *, strict: bool, prompt: str | None) -> Extraction:
+    """As `find`, without the last sentence behind the answer."""
     start = after_thinking(text)
     if start is None:
         return Extraction(None, "unclosed_think")
@@ -155,6 +179,8 @@ def _before_next_question(text: str, start: int, prompt: str | None) -> Extracti
         return None
     asked = WORD.findall(text, following.end(), following.end() + _TAIL_OF_QUESTION)
     line = text[following.end() : following.end() + _TAIL_OF_QUESTION].partition("\n")[0]
+    if _OF_THE_ANSWER.match(line) or CORRECTION.search(line) or retracted(line, 0, len(line)) is not None:
+        return None
     repeats = prompt is not None and len(set(asked).intersection(WORD.findall(prompt))) * 2 > len(set(asked))
     if repeats and set(_DIGITS.findall(line)) <= set(_DIGITS.findall(prompt or "")):
         return None  # the question itself, repeated
@@ -165,9 +191,9 @@ def _before_next_question(text: str, start: int, prompt: str | None) -> Extracti
 def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
     """Returns the announced or finally stated answer. A later conclusion overrides an intermediate "result"."""
     instead_of = replaced(text, start, end)
-    if instead_of is not None:
-        return Extraction(instead_of, "anchor")
-    put_right = corrected(text, start, end)
+    if instead_of is not None and not changes_value(instead_of[1], prompt or ""):
+        return Extraction(instead_of[0], "anchor")
+    put_right = corrected(text, start, end, prompt or "")
     if put_right is not None:
         return Extraction(put_right, "statement")
     listed = closing_assignments(text, start, end)
@@ -193,7 +219,8 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
         if expression is not None:
             return Extraction(expression, "maths")
         last = stated(text, start, end, prompt)
-        if last is None and voided_after(text, start, end, found.span, prompt):
+        taken_back = found.span is not None and retracted(text, found.span[1], end) is not None
+        if last is None and (taken_back or voided_after(text, start, end, found.span, prompt)):
             return Extraction(None, "unsure")
         found = whole_expression(text, last or with_unit(text, end, found), prompt)
         closing = final_expression(text, end, prompt) if found.source != "unsure" else None

@@ -154,6 +154,7 @@ _SEPARATED = lazy_pattern(
 _VALUE = lazy_pattern(VALUE)
 _LONGEST_LIST = 200  # characters
 _OPENING = " \t\n*_`:：>=，、"
+_BOUND = lazy_pattern(r"(?<![=>\n-])(?<!\n )(>=?)[ \t$*_`]*\Z")  # "Answer: > 12", but not "=> 12" and no quoted line
 _TAIL = lazy_pattern(r"\s*(?:,|or\b|and\b|\$|\\text|[a-zA-Z%°]|[^\x00-\x7f])")
 
 
@@ -273,6 +274,8 @@ def payload(text: str, position: int) -> Span | None:
     if window.lstrip(_OPENING).startswith("-"):
         skipped = len(window) - len(window.lstrip(_OPENING))
     begin = position + skipped
+    bound = _BOUND.search(text, position, begin)
+    begin = bound.start(1) if bound else begin
     rest = text[begin : begin + 3000]
     separated = _SEPARATED.match(rest) if "; " in rest[:_LONGEST_LIST] else None
     if separated:

@@ -11,6 +11,7 @@ from verifiers.extract.asked import question_of
 from verifiers.extract.denials import denied_after, denied_before, unsure_before
 from verifiers.extract.other_symbols import asked_symbol
 from verifiers.extract.retractions import instead, plain_tail, retracted
+from verifiers.extract.scaled import changes_value
 from verifiers.extract.sentences import sentence_start
 from verifiers.extract.spans import Extraction, Span, closing_brace
 from verifiers.extract.statement_words import SOMEBODY
@@ -19,6 +20,7 @@ from verifiers.extract.words import VALUE
 from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _BOX = lazy_pattern(r"\\(?:boxed|fbox|framebox)\s*(?=[{\w])")
+_NAMES = ("\\boxed", "\\fbox", "\\framebox")
 _MAX_BOXES = 24  # boxes that are checked, from the end
 _BROKEN_GAP = lazy_pattern(r"[.!?](?:\s|$)|\n\s*\n|因此")
 # The sign between two boxes of one calculation; and signs around a box that is only part of a larger expression:
@@ -30,13 +32,20 @@ _SUMMED = any_case(
 _OPERATION = lazy_pattern(r"\d|[-+−*/×÷^]|\\(?:cdot|times|div|pm|sqrt|[dt]?frac)")
 _INSIDE_BEFORE = lazy_pattern(
     r"(?:\w|^|[\s$=(])[-−+/^_]$|[±∓]\s?\$?$|(?:^|[\s=(])[-−]\$$|=\s?[-−]\s?\$?$|\d\s?[-−+*/×·]\s?\$?$"
-    r"|(?<![-=−–—])[<>≤≥]\s?\$?$|\\(?:cdot|times|div|pm|sqrt|log|ln|sin|cos|tan)\s*$|\\(?:sqrt|[dt]?frac|binom"
-    r"|overline)\s*\{\s*$"
+    r"|(?<![-=−–—])[<>≤≥]\s?\$?$|\\(?:cdot|times|div|pm|sqrt|log|ln|sin|cos|tan|pi|[lg](?:e|eq|t))\s*$"
+    r"|(?:[\^_]|\\(?:sqrt(?:\[\w\])?|[dt]?frac(?:\s*\{[^{}]*\})?|binom|overline))\s*\{\s*$"
+    r"|(?:\d|(?<!\d)0[.,]|[-−\d]\(|(?<![^\W\d_])(?<!\\)[xyzn](?:\s?[-−+*·]\s?)?)\Z"
 )
 # An exclamation mark ends a sentence, unless the formula goes on or ends with it: "$\\boxed{7}!$".
+# A letter right behind the box is a factor, unless it may be a unit: "\\boxed{7}x".
 _INSIDE_AFTER = lazy_pattern(
-    r"\s*(?:[+/_×]|!(?=\s*(?:\$|\\|[-+−*/=^\d(]))|\^(?!\s*\{?\s*\\circ)|\\(?:cdot|times|div|pm)(?![a-z])|-\s*\d)"
+    r"\s*(?:[+/_×]|!(?=\s*(?:\$|\\|[-−+*/=^\d(]))|\^(?!\s*\{?\s*\\circ)|\\(?:cdot|times|div|pm|pi|sqrt)(?![a-z])"
+    r"|\\[dt]?frac\s*\{?\d|[-−]\s*(?:\d|\\(?:sqrt|pi|[dt]?frac)|[xyzn](?![A-Za-z]))"
+    r"|(?:[<>≤≥]|\\[lg](?:e|eq|t)(?![a-z]))\s?[A-Za-z](?![A-Za-z>|]))"
+    r"|[*:.,]\d|(?:\\left\s*)?\(\s?\w{1,3}\s?[-+−]\s?\w|(?:\\[,;:!])*(?:[xyznkiq](?![A-Za-z])|e\^)"
 )
+# "\\boxed{7}$ million", "\\boxed{7}\\text{ dozen}"
+_WORD_BEHIND = lazy_pattern(r"(?:[\s$]|\\[,;! )\]]|\\(?:text|mathrm)\s*\{)*([^\W\d_]{3,})")
 # What follows a box that gives the value of something else: "would be the number of ordered choices".
 _WOULD_BE = any_case(
     r"[\s$*]*(?:would (?:only )?(?:be|give|count)|wäre|ergäbe|serait|donnerait|sería|daría|seria|daria|sarebbe|darebbe"
@@ -74,7 +83,7 @@ _OFFER_LOOK = 80  # characters
 _TERM = lazy_pattern(
     r"(?:[-+−*/×·÷^_]|\\(?:cdot|times|div|pm))\s*\Z"
 )  # before a value that is the end of an expression
-_PERCENT = lazy_pattern(r"\s*\\?%")
+_PERCENT = lazy_pattern(r"[\s$]*\\?%")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +108,12 @@ def boxed(text: str, start: int, end: int, prompt: str = "") -> Extraction | Non
         return Extraction(None, "unsure")
     last = boxes[-1]
     boxes = [*_without_parts(text, boxes[:-1], last, prompt), last]
-    if _INSIDE_BEFORE.search(text, max(start, last.start - 20), last.start) or _INSIDE_AFTER.match(text, last.end, end):
+    behind = _WORD_BEHIND.match(text, last.end, end)
+    if (
+        _INSIDE_BEFORE.search(text, max(start, last.start - 20), last.start)
+        or _INSIDE_AFTER.match(text, last.end, end)
+        or (behind is not None and changes_value(behind[1], prompt))
+    ):
         return Extraction(None, "part_of_an_expression")
     others: list[Span] = []
     if not plain_tail(text, last.end, end):
@@ -140,7 +154,9 @@ def boxed(text: str, start: int, end: int, prompt: str = "") -> Extraction | Non
         others.append(before.content)
     if not _PERCENT.match(text, last.end, end):  # "0.5, or \\boxed{50}\\%"
         others += _offered_before(text, start, boxes[-len(joint)].start)
-    return Extraction(last.content, "box", tuple(others), tuple(joint) if len(joint) > 1 else ())
+    if len(joint) > 1 or others or not _PERCENT.match(text, last.end, end):
+        return Extraction(last.content, "box", tuple(others), tuple(joint) if len(joint) > 1 else ())
+    return Extraction(last.content, "box", said=f"{text[slice(*last.content)]}\\%")
 
 
 def _offered_before(text: str, start: int, position: int) -> list[Span]:
@@ -208,16 +224,14 @@ def _boxes(text: str, start: int, end: int) -> list[_Box] | None:
     A box inside a box is the answer if the outer box holds nothing else except words and an equals sign.
     """
     places: list[re.Match[str]] = []
-    position = end
     low = text.find("\\", start, end)  # the search from the end stops at the first backslash
-    names = [name for name in ("\\boxed", "\\fbox") if text.find(name, low, end) >= 0] if low >= 0 else []
-    while names and len(places) < _MAX_BOXES:
-        position = max(text.rfind(name, low, position) for name in names)
-        if position < 0:
-            break
+    last = {name: text.rfind(name, low, end) for name in _NAMES} if low >= 0 else {}
+    while len(places) < _MAX_BOXES and (position := max(last.values(), default=-1)) >= 0:
         match = _BOX.match(text, position, end)
         if match:
             places.append(match)
+        name = max(last, key=lambda name: last[name])
+        last[name] = text.rfind(name, low, position)
     found: list[_Box] = []
     limit = end
     for match in places:

@@ -113,6 +113,11 @@ _POINT = lazy_pattern(
     r"(?<!, )(?<!; )(?<![)] )(?<=\s)[$*]*(?:[A-Z]\s?=?\s?)?"
     rf"(\({_COORDINATE}(?:[,;|]{_COORDINATE}){{1,2}}\))[$*]*[\s.!*]*$"
 )
+_AND_A_POINT = any_case(  # "(1, 2) and also", before the last of several points
+    r"\d\s*\)[$*]*,?\s(?:and|und|et|y|e|en|och|i|и)\s"
+    r"(?:(?:also|at|in|the point|auch|bei|aussi|en|también|anche|também)\s)*"
+    r"[$*]*(?:[A-Z]\s?=?\s?)?$"
+)
 _POINT_BY_NAMES = lazy_pattern(  # "The vertex sits at x = 3, y = 5."
     r"(?<![\w'’])(x\s?=\s?([-−]?\d[\d./]*)(?:,| and|, and| und| et| y"
     r"| e)\s(?:at\s)?y\s?=\s?([-−]?\d[\d./]*))(?<![.,])[\s.!*]*$"
@@ -161,8 +166,8 @@ _WITHIN = any_case(  # "all real numbers between -2 and 3, endpoints included"
     rf"\s(?:and|to|und|bis|et|à|y|a|e|en|tot|i)\s{_SIGNED.format('high')},?"
     r"\s(?:\(?(?:both )?(?:ends?|end ?points?|bounds?|bornes|grenzen|extremos|estremi)\s(?:are |sont |están |sono )?"
     rf"(?:{_IN}|(?P<open>{_OUT}))|inclusive|(?P<exclusive>exclusive)"
-    rf"|(?:where|with) [-−]?[\d./]+ (?:is )?(?:{_IN}|(?P<low_out>{_OUT})) and [-−]?[\d./]+ (?:is )?(?:{_IN}"
-    rf"|(?P<high_out>{_OUT})))"
+    rf"|(?:where|with) (?P<first>[-−]?[\d./]+) (?:is )?(?:{_IN}|(?P<first_out>{_OUT}))"
+    rf" and [-−]?[\d./]+ (?:is )?(?:{_IN}|(?P<last_out>{_OUT})))"
     r"[\s.)!*]*$"
 )
 _COMPARED = (
@@ -187,6 +192,7 @@ _ANY_NUMBER = any_case(  # "any real number that is at least 4 works"
     r"|все)\s[^.;\d]{0,44}?"
     rf"(?<![^\W\d_]){_COMPARED}\s{_SIGNED.format('value')}(?![\w./]*\d)[^\d]{{0,60}}$"
 )
+_FAILS = any_case(r"\b(?:not|fails?|nicht|pas|cannot)\b|n['’]t\b|(?<!\w)не(?!\w)")
 _EITHER = lazy_pattern(  # "x < -1 or x > 4"
     rf"(?<![\w'’^+*/-])(?P<name>[a-z])\s?(?P<below>[<≤])\s?{_SIGNED.format('low')}\s(?:or|oder|ou|o|или|lub|of|eller)\s"
     rf"(?P=name)\s?(?P<above>[>≥])\s?{_SIGNED.format('high')}[\s$.!*]*$"
@@ -209,6 +215,7 @@ _SAME_NAME = lazy_pattern(
     r"(?:\s?(?:입니다|이다|です))?[.。\s*]*$"
 )
 _AFTER_EQUALS = lazy_pattern(rf"=\s?({_SOME})")
+_GROUPED = lazy_pattern(r",(?=\d{3}$)")  # in "1,200"
 
 
 def closing_share(text: str, sentence: Span, language: str, asked: str, *, fraction: bool) -> Extraction | None:
@@ -263,6 +270,8 @@ def closing_form(text: str, sentence: Span, asked: str) -> tuple[int, Extraction
     """
     for asks, form in _FORMS:
         found = form.search(text, *sentence) if asks.search(asked) else None
+        if found is not None and form is _POINT and _AND_A_POINT.search(text, sentence[0], found.start(1)):
+            return None if _ASKS_SEVERAL.search(asked) else (found.start(), Extraction(None, "unsure"))
         if found is not None:
             parts = found.groups()[1:]
             said = f"({parts[0]}, {parts[1]})" if form is _POINT_BY_NAMES else " and ".join(parts)
@@ -311,7 +320,10 @@ def bound_in_words(text: str, sentence: Span, asked: str) -> tuple[int, Extracti
     within = _WITHIN.search(text, *sentence)
     if within is not None:
         outside = within["open"] or within["exclusive"]
-        brackets = "(" if outside or within["low_out"] else "[", ")" if outside or within["high_out"] else "]"
+        ends = ["(" if outside or within["first_out"] else "[", "(" if outside or within["last_out"] else "["]
+        if within["first"] not in (None, within["low"]):  # "between -2 and 3, where 3 is included and -2 is excluded"
+            ends.reverse()
+        brackets = ends[0], {"(": ")", "[": "]"}[ends[1]]
         said = f"{brackets[0]}{within['low']}, {within['high']}{brackets[1]}"
         return within.start(), Extraction((within.start("low"), within.end("high")), "statement", said=said)
     either = _EITHER.search(text, *sentence)
@@ -320,12 +332,15 @@ def bound_in_words(text: str, sentence: Span, asked: str) -> tuple[int, Extracti
         said = f"{either['name']} {low} or {either['name']} {high}"
         return either.start(), Extraction((either.start(), either.end("high")), "statement", said=said)
     found = _NAMED.search(text, *sentence) or _EAST.search(text, *sentence) or _ANY_NUMBER.search(text, *sentence)
-    if found is None:
+    if found is None or _FAILS.search(text, found.end("value"), sentence[1]):
         return None
+    bound = next(name for name in ("least", "most", "greater", "less") if found[name])
+    if found["equal"] and bound in ("least", "most"):
+        return None  # "not greater than or equal to 4" is less than 4
     sign = ">" if found["greater"] or found["least"] else "<"
     sign += "=" if found["equal"] or found["least"] or found["most"] else ""
     said = f"{found.groupdict().get('name') or 'x'} {sign} {found['value']}"
-    return found.start(), Extraction(found.span("value"), "statement", said=said)
+    return found.start(bound), Extraction(found.span("value"), "statement", said=said)
 
 
 def named_values(text: str, sentences: Sequence[Span], asked: str, language: str) -> Extraction | None:
@@ -366,7 +381,8 @@ def values_of_one_name(text: str, span: Span, language: str) -> Extraction | Non
     led = text[span[0] : found.start()] if found else ""
     if found is None or opposed(led, language) or reports(led, NOTHING) or supposes(led) or UNREAL.search(led):
         return None
-    values = (value.replace("−", "-").replace(",", ".").replace(" ", "") for value in _AFTER_EQUALS.findall(found[0]))
+    values = (value.replace("−", "-").replace(" ", "") for value in _AFTER_EQUALS.findall(found[0]))
+    values = (_GROUPED.sub("", value) if language == "en" else value.replace(",", ".") for value in values)
     said = ", ".join(f"{found['name']} = {value}" for value in values)
     return Extraction(found.span("all"), "statement", said=said)
 

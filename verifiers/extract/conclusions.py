@@ -11,6 +11,7 @@ import re
 from verifiers.extract.denials import denied_after, hangs_on
 from verifiers.extract.gates import Gated
 from verifiers.extract.hedges import COMPARES
+from verifiers.extract.scaled import changes_value
 from verifiers.extract.sentences import MATHS, NUMBER
 from verifiers.extract.spans import Span
 from verifiers.lazy_pattern import any_case, lazy_pattern
@@ -121,6 +122,7 @@ _SCALED = any_case(
 )
 FORMULA = lazy_pattern(MATHS.pattern + r"|\\[dt]?frac\{[^{}\n]{1,40}\}\{[^{}\n]{1,40}\}", re.DOTALL)
 _SIGNS = lazy_pattern(r"[+=|<>^\\{}\[\]#~@&]")
+_NEXT_WORD = lazy_pattern(r"\s([^\W\d_]+)")
 _LATIN_WORD = lazy_pattern(r"[A-Za-z]{2,}")
 _CHOSEN = lazy_pattern(r"\W*[A-J](?![A-Za-z])")
 # Words that make the value a bound or an intermediate result.
@@ -284,12 +286,19 @@ def altered(
     return bool(
         (_leads_on(before[-_ARGUMENTS:]) and not (by_percent or placed or (named and _WITH.search(before))))
         or _BOUND.search(before[-40:])
-        or (not (named or _to_do(after, question)) and (_NOT_THE_VALUE.match(after) or _SCALED.match(after)))
+        or (not (named or _to_do(after, question)) and _makes_another_value(after, question))
         or _is_transformed(before, question)
         or denied_after(text, span[1], sentence[1])
         or hangs_on(text, span[1], sentence[1])
         or _OF_THE_QUESTION.search(after)
     )
+
+
+def _makes_another_value(after: str, question: str) -> bool:
+    if _NOT_THE_VALUE.match(after) or _SCALED.match(after) or after.startswith(("²", "³")):
+        return True
+    word = _NEXT_WORD.match(after)
+    return word is not None and changes_value(word[1], question)
 
 
 def _to_do(after: str, question: str) -> bool:

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from verifiers.extract.announcements import announced
 from verifiers.extract.gates import Gated
+from verifiers.extract.joined_quantities import unit_name
+from verifiers.extract.scaled import changes_value
 from verifiers.extract.spans import Span
 from verifiers.extract.words import VALUE, any_of
 
 _LOOK = 200  # characters before the end
+_STEM = 4  # letters by which the noun is compared with those of the question
 _OBJECTION = any_of(
-    r"no|nope|oh|ah|hmm+|wait|hold on|oops|whoops|sorry|apologies|actually|in fact|correction|scratch that|my mistake"
+    r"no(?!\s+[$\d])",  # "No 7" is a label
+    r"nope|oh|ah|hmm+|wait|hold on|oops|whoops|sorry|apologies|actually|in fact|correction|scratch that|my mistake"
     r"|my bad|i misspoke|i mean|i meant|on second thought|(?:let me|i(?:['’]ll| must| should)?) (?:correct|fix)"
     r"(?: (?:that|this|it|myself))?|i (?:made|see) (?:a|my|an|the) (?:mistake|slip|error)|i was wrong|i miscounted"
     r"|i miscalculated|(?:that|this)(?:['’]s| is| was) (?:wrong|incorrect|not right|not correct|a mistake|an error"
@@ -22,11 +26,11 @@ _OBJECTION = any_of(
     r"|ein fehler)|vielmehr",
     r"non|attend(?:s|ez)|pardon|oups|désolée?|excusez-moi|erreur|je me (?:corrige|reprends)|je rectifie"
     r"|je me suis trompée?|(?:c['’]est|c['’]était) (?:faux|une erreur)|en fait|plutôt",
-    r"no|espera|espere|perd[oó]na?|disculpa|ups|corrección|corrijo|me corrijo|me equivoqué|me he equivocado|en realidad"
+    r"espera|espere|perd[oó]na?|disculpa|ups|corrección|corrijo|me corrijo|me equivoqué|me he equivocado|en realidad"
     r"|mejor dicho|(?:eso )?(?:está mal|es incorrecto|era incorrecto)",
     r"não|espera|espere|opa|ops|desculp[ae]|correção|corrigindo|errei|me enganei|enganei-me|na verdade|melhor dizendo"
     r"|(?:isso )?(?:está errado|estava errado)",
-    r"no|aspetta|aspettate|scusa(?:te)?|ops|correzione|correggo|mi correggo|mi sono sbagliat[oa]|ho sbagliato|in realtà"
+    r"aspetta|aspettate|scusa(?:te)?|ops|correzione|correggo|mi correggo|mi sono sbagliat[oa]|ho sbagliato|in realtà"
     r"|anzi|(?:è|era) (?:sbagliato|un errore)",
     r"nee|wacht(?: even)?|oeps|correctie|fout|ik vergiste me|ik heb me vergist|(?:dat (?:is|was) )?(?:fout|verkeerd)",
     r"nie|czekaj|chwila|przepraszam|pomyłka|korekta|poprawka|błąd|pomylił[ae]m się|to błąd|poprawiam",
@@ -63,16 +67,23 @@ _LED = (  # "Wait, no, it is "
 _BEFORE_BOX = Gated(rf"{_LED}[\s$*_(\[\\]*$")
 _CORRECTED = Gated(
     rf"{_LED}[*_]{{0,2}}(?P<value>(?-i:\(?[A-J]\)?)(?![\w'’])|(?:\$?[a-z]\s?=\s?)?{VALUE})[*_]{{0,2}}"
-    r"(?:\s*(?!(?:that|which|who|times|more|less|fewer|hundred|thousand|million|billion|dozen|squared|or|and|mal|fois"
-    r"|veces|vezes|volte|keer|razy|раз|тысяч\w*|倍|万|亿|千|百)(?![^\W\d_]))[^\W\d_°]{1,12})?[\s.。!！)\"'*]*$"
+    r"(?:\s*(?!(?:that|which|who|times|more|less|fewer|or|and|mal|fois|veces|vezes|volte|keer|razy|раз|тысяч\w*|倍|万|亿|千"
+    r"|百)(?![^\W\d_]))(?P<noun>[^\W\d_°]{1,12}))?[\s.。!！)\"'*]*$"
 )
 
 
-def corrected(text: str, low: int, end: int) -> Span | None:
-    """Returns the other value that replaces an announced one at the end of the text, or None."""
+def corrected(text: str, low: int, end: int, prompt: str) -> Span | None:
+    """Returns the other value that replaces an announced one at the end of the text, or None.
+
+    The question or the text must have the noun behind it: "no, 7 wrong" and "no, 7 dozens" don't replace 8 by 7.
+    """
     first = max(low, end - _LOOK)
     found = _CORRECTED.search(text[first:end])
     if found is None:
+        return None
+    noun = found["noun"] or ""
+    said = f"{prompt}\n{text[low : first + found.start()]}".lower()
+    if changes_value(noun, prompt) or not (noun[:_STEM].lower() in said or unit_name(noun, 0) or noun > "\u3000"):
         return None
     earlier = announced(text[: first + found.start()], low)
     if earlier is None or earlier.span is None:

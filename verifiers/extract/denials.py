@@ -86,9 +86,10 @@ def _plain_english(text: str) -> bool:
 
 # -- before a box: directly before it, and earlier in its sentence
 _NOT_THIS = any_case(
-    r"(?:\b(?:not|isn['’]t|never|used to be|except|other than|rather than|instead of|opposite of|cannot be|can['’]t be"
-    r"|nor|neither|anything but|far from|ruled? out|exclude[ds]?|discard(?:ed)?|dismiss(?:ed)?|reject(?:ed)?"
-    r"|eliminated?|wrong|incorrect|false|nicht|kein(?:e|esfalls)?|n['’]est pas|pas|no es|no son|não é|não são|non è"
+    r"(?:\b(?:not|[a-z]+n['’]t|never|used to be|except|other than|rather than|instead of|opposite of"
+    r"|cannot be|nor|neither|anything but|far from|ruled? out|exclude[ds]?|discard(?:ed)?|dismiss(?:ed)?"
+    r"|reject(?:ed)?|eliminated?|wrong|incorrect|false|nicht|kein(?:e|esfalls)?|n['’]est pas|pas|no es|no son"
+    r"|não é|não são|non è"
     r"|non sono|niet|inte|ikke|nie (?:jest|je)|není|değil|bukan|không phải(?: là)?|nu (?:este|e)|nem|ei ole|δεν είναι"
     r"|אינ[הו]|לא)"
     r"(?:\s+(?:equal to|be|simply|just|exactly|etwa|einfach|égale? à|gleich|igual a|uguale a))?"
@@ -162,8 +163,8 @@ _REPLACED = Gated(
     rf"(?:{VALUE}|\(?[A-J]\)?)\s*[,;，]?\s*(?:but(?: rather)?|(?:it|that)(?:['’]s| is)(?: actually)?|rather|sondern"
     rf"|mais(?: plutôt)?|sino|mas(?: sim)?|bensì|ma|а|而是|应该是|应是|应为|是|بل|es(?=\s+\d))\s*(?P<value>{VALUE}"
     rf"|\(?[A-J](?![A-Za-z])\)?)"
-    r"(?:\s*(?!(?:that|which|who|times|more|less|fewer|hundred|thousand|million|billion|dozen|squared"
-    r"|mal|fois|veces|vezes|volte|раз|тысяч\w*|倍|万|亿|千|百)\b)[^\W\d_]+)?[\s.。!*]*$"
+    r"(?:\s*(?!(?:that|which|who|times|more|less|fewer|mal|fois|veces|vezes|volte|раз|тысяч\w*|倍|万|亿|千|百)\b)"
+    r"(?P<noun>[^\W\d_]+))?[\s.。!*]*$"
 )
 # The same in languages where the denial follows its value: 8ではなく7です.
 _REPLACED_AFTER = lazy_pattern(
@@ -180,8 +181,8 @@ _OF_THE_ANSWER = any_case(
 )
 
 
-def replaced(text: str, low: int, end: int) -> Span | None:
-    """Returns the span of the final value that replaces a denied one ("The answer is not 2 but 3."), or None."""
+def replaced(text: str, low: int, end: int) -> tuple[Span, str] | None:
+    """Returns the span of the final value that replaces a denied one ("The answer is not 2 but 3.") and its noun."""
     part = text[max(low, end - 200) : end]
     if part.isascii() and not (  # a generator would be slower than these searches
         " not " in part or "n't " in part or " nicht " in part or " pas " in part or " no " in part or " non " in part
@@ -192,7 +193,7 @@ def replaced(text: str, low: int, end: int) -> Span | None:
     if found is None or _BEFORE_REPLACED.search(sentence) or not _OF_THE_ANSWER.search(sentence):
         return None
     begin = max(low, end - 200) + found.start("value")
-    return begin, begin + len(found["value"])
+    return (begin, begin + len(found["value"])), found.groupdict().get("noun") or ""
 
 
 # -- directly after an answer: its predicate
@@ -206,7 +207,8 @@ _DENIED_AFTER = any_case(
         r"(?:not\b|n['’]t\b|wrong|incorrect|false|mistake|mistaken|invalid|impossible|error|unlikely|untrue"
         r"|nonsense|rubbish|absurd|too (?:big|large|small|high|low|many|much)|what (?:a|an|some|they|you"
         r"|i (?:would have|had|first|initially|originally))\b)",
-        r"(?:is|was|are|were|does|do|did|ca|could|wo|would|should)n['’]?t\b(?! (?:hard|difficult|surprising))",
+        r"(?:is|was|are|were|ai|does|do|did|has|have|had|must|need|ca|could|wo|would|should)n['’]?t\b"
+        r"(?! (?:hard|difficult|surprising))",
         r"(?:can|could|would|does|do|did|will|should)\s*not\b",
         r"(?:wrong|incorrect|false|nope|rejected|no)\b(?=\s*[).!,;]|\s*$)",
         r"(?:ist|war|wäre|kann|stimmt|sind)\s+(?:\w+\s+){0,2}?(?:nicht|falsch|inkorrekt|verkehrt|unmöglich|kein\w*)",

@@ -42,6 +42,7 @@ _PARTS = {
     " десятая/десятых одиннадцатая/одиннадцатых двенадцатая/двенадцатых",
     "ar": "- أثلاث أرباع أخماس أسداس أسباع أثمان أتساع أعشار",
 }
+LANGUAGES = tuple(_PARTS)
 # Words for further fractions.
 _SMALLER = {
     "en": {"thirteenths": 13, "fourteenths": 14, "fifteenth": 15, "fifteenths": 15, "sixteenth": 16, "sixteenths": 16,

@@ -116,6 +116,7 @@ _HINDI = (  # 21 to 99 without the tens
 _CHARACTERS = {**{char: value for value, char in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2, "兩": 2}
 _CHARACTER_TENS = {"十": 10, "百": 100, "千": 1000}
 _MYRIADS = "万萬"
+_UNITS_LEFT_OUT = {"百": 10, "千": 100, "万": 1000, "萬": 1000}  # behind 五 in 一百五
 CHARACTERS = f"[{''.join((*_CHARACTERS, *_CHARACTER_TENS))}{_MYRIADS}]{{1,12}}"  # the input of `in_characters`
 KOREAN = "(?:[일이삼사오육칠팔구]?[십백천만]\\s?)*[일이삼사오육칠팔구]?"  # the input of `in_korean`
 _KOREAN = {char: value for value, char in enumerate("일이삼사오육칠팔구", 1)}
@@ -180,8 +181,11 @@ def language_of(text: str) -> str:
     return max(_COMMON, key=lambda language: seen[language])
 
 
-def in_characters(text: str) -> int | None:
-    """Returns the value of e.g. 二十五, or None for 二五, which is ambiguous, and for 万, which multiplies a number."""
+def in_characters(text: str, language: str = "") -> int | None:
+    """Returns the value of e.g. 二十五, or None for 二五, which is ambiguous, and for 万, which multiplies a number.
+
+    百五 is 150 in Chinese, 105 in Japanese, and ambiguous if the language is not known.
+    """
     if text[0] in _MYRIADS or (len(text) > 1 and all(char in _CHARACTERS for char in text)):
         return None
     total = section = digit = 0
@@ -195,6 +199,10 @@ def in_characters(text: str) -> int | None:
             digit = 0
         else:
             total, section, digit = total + (section + digit) * 10**4, 0, 0
+    if digit and (unit := _UNITS_LEFT_OUT.get(text[-2:-1])) and language != "ja":
+        if language != "zh":
+            return None
+        digit *= unit
     return total + section + digit
 
 

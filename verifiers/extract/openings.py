@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from verifiers.extract.anchors import anchors
 from verifiers.extract.asked import Asked, asked_of, question_of, says_other, shared_with
 from verifiers.extract.asked_names import opening_name
 from verifiers.extract.asked_values import follows
@@ -73,6 +74,8 @@ def stated_first(text: str, start: int, end: int, prompt: str) -> tuple[Extracti
     rest = text[begin:end]
     if CORRECTION.search(rest) or FRAMES.search(rest) or "?" in rest or _POINTS_BACK.match(rest):
         return None
+    if anchors(text[:end], begin):
+        return None  # "There are 36 eggs. The answer is 38."
     value = _value_alone(text, sentences, end, language, prompt)
     span = value.span if value else opening_name(text, sentences[0], prompt) or _words_alone(text, sentences[0])
     if span is None or denied_after(text, span[1], end) or retracted(text, span[1], end) is not None:
@@ -123,7 +126,8 @@ def _value_alone(text: str, sentences: list[Span], end: int, language: str, prom
         return None
     known = {quantity.key for quantity in (*values_of_question(prompt[-2000:], language), *first)}
     begin = sentences[1][0]
-    concluded = [sign.end() for sign in SO.finditer(text, begin, end) if "that is" not in sign[0]]  # "half of that is"
+    # The pattern begins with the blank before its word; "half of that is" does not conclude.
+    concluded = [sign.end() for sign in SO.finditer(text, begin - 1, end) if "that is" not in sign[0]]
     concluded += [match.end() for match in _EQUALS.finditer(text, begin, end)]
     later = [item for item in quantities(text, max(concluded, default=end), end, language) if not item.article]
     return None if later and later[0].key not in known else first[0]  # "12. Each box holds 4, so there are 48 eggs."

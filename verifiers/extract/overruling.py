@@ -53,7 +53,7 @@ _JOINT = any_case(
 )
 _OPEN = (":", "：", "?", "？", "؟", "(")  # last characters of a text that the next sentence belongs to
 _QUOTES = (("“", "”"), ("«", "»"), ("「", "」"))
-FORMS = ("\\boxed", "\\fbox", "####", "nswer>")  # an answer in one of these states itself
+FORMS = ("\\boxed", "\\fbox", "\\framebox", "####", "nswer>")  # an answer in one of these states itself
 _AT_FIRST = any_case(
     r"(?<![^\W\d_])(?:first|erstes|zuerst|premier|première|primer[oa]?|primeir[oa]|prim[oa]|eerste|första|pierwsz[ya]"
     r"|первый|сначала|ilk|perta?ma)(?![^\W\d_])|最初|一开始|처음|أول"

@@ -123,7 +123,7 @@ def quantities(text: str, start: int, end: int, language: str) -> tuple[Quantity
         for span, kind, said in spoken_times(text, start, end, language)
     ]
     if language in ("zh", "ja"):
-        in_words = _characters(text, start, end)
+        in_words = _characters(text, start, end, language)
     elif language == "ko":
         in_words = _korean(text, start, end) or _words(text, start, end, language)
     else:
@@ -176,9 +176,10 @@ def _in_digits(match: re.Match[str]) -> Quantity:
         plain = whole.strip("$").replace(",", "")
         value = Fraction(plain) if plain.isdecimal() else None
         if kind == "time" and plain[-1].isdigit():
-            end, half = half_of_day(match.string, match.end())
             clock = ":".join(_NUMBERS.findall(plain))  # "2 h 05", "9 Uhr 30"
-            if half and int(clock.partition(":")[0]) < 13:
+            hour = int(clock.partition(":")[0])
+            end, half = half_of_day(match.string, match.end(), hour)
+            if half and hour < 13:
                 said = clock + half
                 return Quantity((match.start(), end), kind, None, said, said)
         return Quantity(
@@ -465,10 +466,10 @@ def _korean(text: str, start: int, end: int) -> list[Quantity]:
     return found
 
 
-def _characters(text: str, start: int, end: int) -> list[Quantity]:
+def _characters(text: str, start: int, end: int, language: str) -> list[Quantity]:
     found = []
     for match in _CHARACTERS.finditer(text, start, end):
-        value = in_characters(match[0])
+        value = in_characters(match[0], language)
         no_number = match[0] in ("一", "十", "千", "万") and _NO_NUMBER.match(text, match.end())
         if value is not None and match[0] not in "零〇" and not no_number:
             found.append(_in_words(match.span(), Fraction(value), article=value == 1))

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import replace
 from fractions import Fraction
 
+from verifiers.extract.fraction_words import LANGUAGES, parts
 from verifiers.extract.joined_quantities import Quantity, unit_name
 from verifiers.lazy_pattern import any_case
 from verifiers.units.words import PERCENT, SCALES
 
 _NAMES = "|".join(f"(?P<x{factor}>{words.replace(' ', '|')})" for factor, words in SCALES.items())
-_THOUSAND = "thousand|tausend|mille|mil|тысяч[аи]?|тисяч[аі]?|tysięcy|tysiące|duizend|ribu|nghìn|ngàn|tisíc"
+_THOUSAND = "thousands?|tausend|mille|mil|тысяч[аи]?|тисяч[аі]?|tysięcy|tysiące|duizend|ribu|nghìn|ngàn|tisíc"
 _SCALE = any_case(rf"\s(?:{_NAMES}|(?P<x1000>{_THOUSAND}))(?![^\W\d_])")
+# Other words behind a number that make another value of it.
+_SCALES = any_case(
+    r"tens|hundreds?|thousands?|trillions?|pairs?|score|gross|cubed|squared|hundert|mila|paar"
+    r"|paires?|pares|paia|пар[аы]?|сот(?:ен|ни)"
+)
 _IN_PERCENT = any_case(rf"\s?{PERCENT}")
 _BELOW_ZERO = any_case(
     r"\s?(?:(?:°\s?[CF]?|degrees?(?: celsius| fahrenheit)?|grad(?: celsius)?|degrés?(?: celsius)?|grados?|graus?|gradi"
@@ -27,7 +34,8 @@ def with_scale(text: str, quantity: Quantity, end: int) -> Quantity:
         return quantity
     low, high = quantity.span
     scale = _SCALE.match(text, high, end)
-    if scale is not None and scale.lastgroup is not None and "\\text" not in quantity.said:
+    unclear = text.startswith("0,", low)  # "0,125 Millionen", of which the value is read as 125
+    if scale is not None and scale.lastgroup is not None and "\\text" not in quantity.said and not unclear:
         value = quantity.value * int(scale.lastgroup[1:])
         unit = unit_name(text, scale.end())
         number = _decimal(value)
@@ -45,6 +53,17 @@ def with_scale(text: str, quantity: Quantity, end: int) -> Quantity:
         value = Fraction(-quantity.value)
         return replace(quantity, span=(low, below.end()), value=value, key=value, said=str(value))
     return quantity
+
+
+def changes_value(word: str, asked: str) -> bool:
+    """Returns whether a word behind a number makes another value of it, as "dozens" does, and is no word of `asked`."""
+    found = _SCALE.fullmatch(f" {word}") or _SCALES.fullmatch(word) or word.lower() in _parts()
+    return bool(found) and word[:4].lower() not in asked.lower()
+
+
+@functools.cache
+def _parts() -> frozenset[str]:
+    return frozenset(word for language in LANGUAGES for word in parts(language))
 
 
 def in_units_of(asked: str, text: str, quantity: Quantity) -> str:

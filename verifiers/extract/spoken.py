@@ -20,9 +20,11 @@ _DAY = any_case(_DAYTIME)
 _CLOCKS = {
     "en": r"(?:(?P<half>half)|(?:a )?(?P<m>quarter|(?:twenty[ -])?NUM)(?: minutes?)?) (?:past|(?P<less>to)) (?P<h>NUM)"
     r"|(?P<o>NUM) o['’]clock",
-    "de": r"(?:(?P<m>viertel|NUM)(?: minuten?)? (?:nach|(?P<less>vor))|(?P<half_to>halb)) (?P<h>NUM)",
-    "nl": r"(?:(?P<m>kwart|NUM)(?: minu(?:ut|ten))? (?:over|(?P<less>voor))|(?P<half_to>half)) (?P<h>NUM)",
-    "sv": r"(?:(?P<m>kvart|fem|tio|tjugo) (?:över|(?P<less>i))|(?P<half_to>halv)) (?P<h>NUM)",
+    "de": r"(?:(?P<m>viertel|NUM)(?: minuten?)? (?:nach|(?P<less>vor))(?P<of_half> halb)?|(?P<half_to>halb))"
+    r" (?P<h>NUM)",
+    "nl": r"(?:(?P<m>kwart|NUM)(?: minu(?:ut|ten))? (?:over|(?P<less>voor))(?P<of_half> half)?|(?P<half_to>half))"
+    r" (?P<h>NUM)",
+    "sv": r"(?:(?P<m>kvart|fem|tio|tjugo) (?:över|(?P<less>i))(?P<of_half> halv)?|(?P<half_to>halv)) (?P<h>NUM)",
     "es": r"las? (?P<h>NUM) (?:y|(?P<less>menos)) (?:(?P<half>media)|(?P<m>cuarto|NUM))",
     "it": r"(?:le|l['’]) ?(?P<h>NUM) (?:e|(?P<less>meno)) (?:(?P<half>mezz[ao])|(?:un )?(?P<m>quarto|NUM))",
     "pt": r"[àa]s (?P<h>NUM) (?:e|(?P<less>menos)) (?:(?P<half>meia)|(?P<m>NUM))",
@@ -65,10 +67,8 @@ _TELLS_IN_ENGLISH = Gated(
 _TELLS = Gated(
     r"\b(?:vor|nach|halb|over|voor|half|över|halv|menos|media|cuarto|meno|mezz|quarto|meia|heures?|las?|às?|l[e'’])\b"
 )
-_LATE = tuple(
-    "afternoon evening night middags avonds nachmittags abends tarde noche noite pomeriggio sera soir"
-    " après-midi".split()
-)
+_LATE = tuple("afternoon evening middags avonds nachmittags abends tarde pomeriggio sera soir après-midi".split())
+_NIGHT = ("night", "noche", "noite")
 
 
 def spoken_times(text: str, start: int, end: int, language: str) -> list[tuple[Span, str, str]]:
@@ -93,27 +93,31 @@ def _clock(match: re.Match[str], language: str) -> str:
     parts = {name: value.lower() for name, value in match.groupdict().items() if value}
     hour = _number(parts.get("h") or parts.get("o", ""), language)
     minutes = parts.get("m") or parts.get("m2", "")
-    past = 0 if "o" in parts else 30 if "half" in parts or "half_to" in parts else _minutes(minutes, language)
+    past = 0 if "o" in parts or "half_to" in parts else 30 if "half" in parts else _minutes(minutes, language)
     if hour is None or past is None or not 0 < hour < 25 or past > 59:
         return ""
     if "h" in parts and not parts["h"].isalpha():
         return ""
     if language == "en" and "less" in parts and not _SAYS_TIME.search(match.string[: match.start()]):
         return ""
-    if "less" in parts or "half_to" in parts:
-        hour, past = (hour - 2) % 12 + 1, 60 - past
+    at = 60 * hour + (-past if "less" in parts else past)
+    at -= 30 * ("half_to" in parts or "of_half" in parts)  # "fünf vor halb drei" is 2:25
+    if at < 60 * hour:
+        at = (at - 60) % 720 + 60  # a quarter to one is 12:45
     day = parts.get("day", "").strip()
-    return f"{hour}:{past:02d}" + (f" {_half_of(day)}" if day and hour < 13 else "")
+    return f"{at // 60}:{at % 60:02d}" + (f" {_half_of(day, at // 60)}" if day and at // 60 < 13 else "")
 
 
-def _half_of(day: str) -> str:
+def _half_of(day: str, hour: int) -> str:
+    if any(word in day for word in _NIGHT):
+        return "pm" if 5 < hour < 12 else "am"
     return "pm" if day[0] in "p" or any(word in day for word in _LATE) else "am"
 
 
-def half_of_day(text: str, position: int) -> tuple[int, str]:
+def half_of_day(text: str, position: int, hour: int) -> tuple[int, str]:
     """Returns where "in the evening" after the time that ends at `position` ends, and " pm"; or `position` and ""."""
     found = _DAY.match(text, position)
-    return (found.end(), f" {_half_of(found[0].lower().strip())}") if found and found[0] else (position, "")
+    return (found.end(), f" {_half_of(found[0].lower().strip(), hour)}") if found and found[0] else (position, "")
 
 
 def _minutes(words: str, language: str) -> int | None:

@@ -88,7 +88,7 @@ SUPPOSES = any_case(
     r"|εάν|اگر|jeśli|gdyby|eğer|nếu|jika|kalau|for example|e\.g\.|z\.?\s?b\.|par exemple|por ejemplo|например)(?!\w)"
 )
 OPPOSED = Gated(
-    r"\b(?:(?-i:I)|my|mine|answers?|solutions?|nothing|none|n't|another|elsewhere|a different|(?:habr|tendr|ser|quedar"
+    r"\b(?:(?-i:I)|my|mine|answers?|solutions?|nothing|none|another|elsewhere|a different|(?:habr|tendr|ser|quedar"
     r"|costar|deber|podr)ían?|(?:aur|ser|fer|rester|faudr|pourr)ai(?:en)?t|(?:haver|ter|ser|ficar|restar)iam?"
     r"|(?:avr|sar|rester)ebbe(?:ro)?|too (?:few|many|much|little|short|long|big|small)|short of|zu (?:wenig|viele?)"
     r"|never|hardly|barely|scarcely|only if|ungefähr|rund|knapp|unos|unas|alrededor|mitnichten|allesbehalve"
@@ -182,7 +182,7 @@ ANOTHER = any_case(
     r"|seven|eight|nine|ten|\w+teen|\w+ty)\b)"
 )
 NOT = any_case(
-    r"(?<![^\W\d_])(?:not|n['’]t|isn['’]t|never|neither|nor|nicht|kein\w*|pas|non|no|não|не|niet|inte|nie"
+    r"n['’]t(?![^\W\d_])|(?<![^\W\d_])(?:not|never|neither|nor|nicht|kein\w*|pas|non|no|não|не|niet|inte|nie"
     r"|değil|không|bukan|tidak|if|seems?"
     r"|scheint|semble|parece|sembra|кажется|only|whether|ob|si|se|или|or|oder|ou|o|half)(?![^\W\d_])"
 )

@@ -235,6 +235,8 @@ def _meaning_of(text: str, sentence: Span, asked: str, language: str) -> str:
         return ""
     if numbers and numbers != set(_DIGITS.findall(asked)):
         return ""
+    if set(words) <= set(known) and _in_another_order(part, asked, set(words)):
+        return ""  # "So Ben is taller than Anna." for "Is Anna taller than Ben?"
     concluded = concluded or _ELLIPTIC.fullmatch(part) is not None
     elliptic = not words and concluded and not numbers and 1 < len(WORD.findall(part)) <= _FEW
     if not elliptic and key not in {word[:_STEM] for word in words}:
@@ -242,6 +244,16 @@ def _meaning_of(text: str, sentence: Span, asked: str, language: str) -> str:
     if opposed(bare, language) or reports(whole, NOTHING) or supposes(whole):
         return ""
     return "no" if negations else "yes"
+
+
+def _in_another_order(part: str, asked: str, words: set[str]) -> bool:
+    """Returns whether a statement has these words or its numbers in another order than the question."""
+    orders = []
+    for text in (part, asked):
+        said = dict.fromkeys(word.lower() for word in WORD.findall(text))
+        orders.append(([word for word in said if word in words], list(dict.fromkeys(_DIGITS.findall(text)))))
+    numbers = bool(orders[0][1]) and orders[0][1] != orders[1][1]
+    return numbers or orders[0][0] != orders[1][0]
 
 
 def _in_eastern_words(sentence: str, asked: str) -> str:

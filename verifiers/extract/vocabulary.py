@@ -240,8 +240,9 @@ not no never none nor neither without except but however although though unless 
 supposing assume assuming imagine pretend say says said saying claim claims claimed think thinks thought believe
 believes believed guess guesses guessed guessing argue argues tell tells told reckon reckons suspect suspects suggest
 suggests maybe perhaps possibly probably likely unlikely apparently supposedly allegedly presumably hopefully might may
-cannot can't won't isn't wasn't aren't don't doesn't didn't wouldn't couldn't shouldn't wrong incorrect false mistaken
-mistake mistakes error errors pitfall pitfalls invalid fake untrue nonsense impossible half-baked or
+cannot can't won't isn't wasn't aren't don't doesn't didn't wouldn't couldn't shouldn't ain't weren't hasn't haven't
+hadn't mustn't needn't shan't mightn't wrong incorrect false mistaken mistake mistakes error errors pitfall pitfalls
+invalid fake untrue nonsense impossible half-baked or
 nicht kein keine nie niemals falsch vielleicht wenn falls ob oder etwa fast wäre würde könnte sagt sagen
 meint behauptet glaubt aber jedoch doch ohne außer
 ne pas non jamais faux fausse peut-être ou serait pourrait dit prétend croit mais cependant sans sauf
@@ -264,6 +265,7 @@ _AS_THOUGHT = (
 HARMLESS = Gated(
     r"(?<!\w)(?:"
     r"(?:does|do|did|will|would)(?: not|n't) change (?:anything|that|the (?:value|result|number|sign|sum|total))\b|"
+    r"must(?:n't| not) be (?:negative|zero)|(?:make|be) sure (?:that )?(?:i|we) have(?:n't| not) \w+|"
     r"without (?:any )?bound|(?:which|this|that|product|sum|equation|formula) tells (?:us|you)|"
     r"(?:there (?:is|can be) |of that there is )?(?:no|without(?: any| a)?|beyond(?: any| a| all)?) (?:reasonable )?"
     r"(?:doubts?|question)(?: about (?:it|that|this)| whatsoever| at all)?(?=\W*(?:$|[,;.§¤])|(?: that)? "

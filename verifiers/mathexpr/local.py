@@ -68,7 +68,7 @@ def plain_spelling(text: str) -> str:
     text = _BRACKETS.sub("", text)
     timed = _TIME.match(text)
     if timed is not None:
-        end, half = half_of_day(text, timed.end(1))
+        end, half = half_of_day(text, timed.end(1), int(timed[1].partition(":")[0]))
         text = f"{timed[1]}{half}" if half and not text[end:].strip(" .*$") else text
     plain = _IN_TEXT.sub(r" \1 ", text) if "text" in text else text
     dated = _DATE.fullmatch(plain.strip(" .$*"))

@@ -166,7 +166,7 @@ class MathVerifier:
             plain = without_remarks(text)
             other = self._overruling(problem, gold, plain, verdict, explanation)
             verdict = other or self._counting(problem, gold, plain, explanation) or verdict
-        if verdict.reason in ("no_answer", "hedged") and not self.strict:
+        if verdict.reason in ("no_answer", "hedged") and verdict.detail != "part_of_an_expression" and not self.strict:
             low = max(0, len(text) - _WORDED)
             language = language_of(f"{problem.prompt[-_WORDED:]} {text[low:]}")
             plain = in_digits(neutral(text), low, len(text), language)
