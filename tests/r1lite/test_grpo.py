@@ -131,7 +131,7 @@ def test_a_run_that_is_stopped_while_it_shows_its_settings_says_how_to_continue(
     monkeypatch.syspath_prepend(ROOT / "tests")
     monkeypatch.setattr("r1lite.training.setup.show_settings", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     assert main(arguments(tiny_path, sums_path, tmp_path / "run", "--quiet")) == 128 + signal.SIGTERM
-    assert f"stopped; continue with --resume --out {tmp_path / 'run'}" in capsys.readouterr().err
+    assert f"stopped; continue with r1lite grpo --resume --out {tmp_path / 'run'}" in capsys.readouterr().err
 
 
 def test_a_run_that_is_stopped_at_a_checkpoint_does_not_write_it_again(tiny_path, sums_path, tmp_path, monkeypatch):
