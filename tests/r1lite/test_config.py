@@ -52,6 +52,7 @@ def test_recipes_that_ship_are_found_by_name_from_anywhere(name, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     named = load(GRPOConfig, [name, "--steps", "3"])  # also on a GPU, where another model is the default
     assert (named.prompts_per_step, named.model, named.task) == (16, "nano", "gsm8k")
+    assert load(GRPOConfig, ["gsm8k-qwen2.5-0.5b"]).model == "Qwen/Qwen2.5-0.5B"  # a name with dots
     search = load(GRPOConfig, ["countdown-nano"])
     assert (search.model, search.task) == ("nano-countdown", "countdown_small")
     (tmp_path / "gsm8k-nano.yaml").write_text("prompts_per_step: 5\n")  # a file of the user's comes first
