@@ -10,7 +10,7 @@ from r1lite.cli import COMMANDS
 from r1lite.config import ColdStartConfig, EvalConfig, GRPOConfig, SFTConfig, dump, load, loading, read_recipe
 from r1lite.errors import UserError
 from r1lite.nano.config import PretrainConfig
-from r1lite.training.machine import RECIPES
+from r1lite.training.machine import RECIPES, recipe_for
 
 pytestmark = pytest.mark.quick
 
@@ -21,6 +21,14 @@ def test_layers(tmp_path):
     config = load(GRPOConfig, [str(tmp_path / "mine.yaml"), "--group-size", "4"])
     assert (config.lr, config.steps, config.template, config.group_size) == (1e-5, 9, "short", 4)
     assert config.model_fields_set == {"lr", "steps", "template", "group_size"}
+
+
+def test_a_checkpoint_keeps_the_source_for_its_own_task_only(tmp_path):
+    (tmp_path / "checkpoints" / "step-000001").mkdir(parents=True)
+    (tmp_path / "environment.json").write_text('{"stage": "grpo"}')
+    (tmp_path / "config.yaml").write_text("task: mine:TASK\nsource: generated\ntemplate: short\n")
+    for task, kept in (("mine:TASK", {"source": "generated", "template": "short"}), ("gsm8k", {"template": "short"})):
+        assert recipe_for(str(tmp_path / "checkpoints" / "step-000001"), GRPOConfig, task)[1] == kept
 
 
 def test_what_is_kept_runs_again(tmp_path):

@@ -285,6 +285,9 @@ def test_no_run_there(tmp_path, capsys):
     with pytest.raises(UserError, match="contains no run"):
         diagnose(tmp_path)
     assert main(["doctor", str(tmp_path)]) == 2
+    run = made_run(tmp_path / "stages" / "zero")  # as of `r1lite r1`
+    with pytest.raises(UserError, match=rf"contains no run \(no config.yaml\); name one of those in it, such as {run}"):
+        diagnose(tmp_path)
 
 
 def test_it_loads_no_torch(tmp_path):
