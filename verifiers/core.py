@@ -90,6 +90,8 @@ class Verdict:
             object.__setattr__(self, "reason", visible(self.reason))
             object.__setattr__(self, "detail", visible(self.detail))
         if self.score is not None:
+            if isinstance(self.score, str | bytes):  # float() would read it
+                raise TypeError(f"score must be a number or None, got {self.score!r}")
             object.__setattr__(self, "score", float(self.score))  # also from NumPy and torch scalars
             if not 0.0 <= self.score <= 1.0:  # also refuses NaN
                 raise ValueError(f"score must be in [0, 1], got {self.score} ({self.reason})")

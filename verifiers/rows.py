@@ -31,7 +31,13 @@ _STEP = re.compile(r"step-(\d+)\.jsonl(?:\.gz)?")
 _PARQUET_ROWS = 256
 _MAX_LINE = 1 << 28
 _SHOWN = 80
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # its byte order marks
+_LIST = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*(\{|$)")  # the first line of a list of objects
+_NO_LINES = {  # how data begins that is no JSONL -> what to do
+    b"\xff\xfe": "UTF-16 text; rows are read as UTF-8",
+    b"\xfe\xff": "UTF-16 text; rows are read as UTF-8",
+    b"PAR1": "a Parquet file; let its name end in .parquet",
+    b"\x1f\x8b": "a gzip file; let its name end in .gz",
+}
 _OTHER_FORMATS = (".csv", ".tsv", ".xls", ".xlsx", ".ods", ".arrow", ".feather", ".zip", ".zst", ".xz", ".bz2")
 
 
@@ -58,25 +64,26 @@ def rows(path: Path) -> Iterator[tuple[int, Any]]:
 
     Raises: OSError; ValueError, naming the file and the line, if the file is not of the format of its suffix.
     """
-    if path.suffix == ".parquet":
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
         yield from _parquet(path)
         return
-    if path.suffix == ".json":
+    if suffix == ".json":
         yield from enumerate(_json_list(path), 1)
         return
-    if path.suffix in _OTHER_FORMATS:
+    if suffix in _OTHER_FORMATS:
         raise ValueError(
             f"{path}: {path.suffix} is not a format that is read; convert the file to .jsonl (one JSON object a line), "
             ".json (a list of objects) or .parquet"
         )
     number = 0
-    opened: Any = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # noqa: SIM115  # closed below
+    opened: Any = gzip.open(path, "rb") if suffix == ".gz" else path.open("rb")  # noqa: SIM115  # closed below
     with opened as file:
         try:
             while line := file.readline(_MAX_LINE):
                 number += 1
-                if number == 1 and line.startswith(_UTF_16):
-                    raise ValueError(f"{path}:1: UTF-16 text; rows are read as UTF-8")
+                if number == 1 and (what := _no_lines(line)):
+                    raise ValueError(f"{path}:1: {what}")
                 if len(line) == _MAX_LINE and not line.endswith(b"\n"):  # its rest is no row of its own
                     while (rest := file.readline(_MAX_LINE)) and not rest.endswith(b"\n"):
                         pass
@@ -89,6 +96,15 @@ def rows(path: Path) -> Iterator[tuple[int, Any]]:
             raise ValueError(
                 f"{path}:{number + 1}: the gzip file is cut short or damaged from this line on: {error}"
             ) from error
+
+
+def _no_lines(line: bytes) -> str:
+    """Returns what a file is and what to do if its first line is not JSONL but another format; otherwise ""."""
+    if _LIST.match(line):
+        return (
+            "one JSON list; its file must be a .json, uncompressed, or have one object a line and no list around them"
+        )
+    return next((what for begin, what in _NO_LINES.items() if line.startswith(begin)), "")
 
 
 def step_files(run: Path, folder: str = "rollouts") -> list[tuple[int, Path]]:
@@ -131,7 +147,8 @@ def _json_list(path: Path) -> list[Any]:
         raise ValueError(f"{path}: not UTF-8 text (byte {error.start})") from error
     except json.JSONDecodeError as error:
         message = error.msg.removesuffix(" at")  # some messages of the library end with it
-        raise ValueError(f"{path}:{error.lineno}: not JSON: {message} at column {error.colno}") from error
+        hint = "; one object a line is .jsonl" if message == "Extra data" else ""
+        raise ValueError(f"{path}:{error.lineno}: not JSON: {message} at column {error.colno}{hint}") from error
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not JSON: {error}") from error
     if not isinstance(found, list):

@@ -66,11 +66,12 @@ def recipe_path(name: str) -> Path:
     if path.is_file():
         return path
     shipped = {found.stem: found for found in sorted(bundled("recipes").glob("*.yaml"))}
-    if path.stem in shipped and path.suffix in ("", ".yaml") and str(path.parent) in (".", "recipes"):
-        return shipped[path.stem]
+    stem = path.name.removesuffix(".yaml")  # which may have dots: gsm8k-qwen2.5-0.5b
+    if stem in shipped and str(path.parent) in (".", "recipes"):
+        return shipped[stem]
     if path.is_dir():
         raise UserError(f"{name}: a folder is not a recipe; to name a data set, use --data {name}")
-    hint = did_you_mean(path.stem, shipped, f"bundled recipes: {', '.join(shipped)}")
+    hint = did_you_mean(stem, shipped, f"bundled recipes: {', '.join(shipped)}")
     raise UserError(f"{name}: no such recipe; {hint}")
 
 

@@ -46,7 +46,7 @@ class Joined:
 
         Args:
             folder: the run directory, where stacks are saved.
-            resume: the options that resume the run, for the message.
+            resume: the command that resumes the run, for the message.
         """
         if self.pulse is not None:
             self.pulse.folder, self.pulse.resume = folder, resume

@@ -52,7 +52,7 @@ class Pulse:
         self.rank, self.size, self.limit_s = rank, size, limit_s
         self.doing: Callable[[], str] = lambda: "starting"
         self.folder: Path | None = None  # the run directory, once there is one
-        self.resume = ""  # the options that resume the run, once there is one
+        self.resume = ""  # the command that resumes the run, once there is one
         self._every_s = min(_BEAT_S, limit_s / 10) if limit_s else _BEAT_S
         self._store = connect(timedelta(seconds=limit_s or 3600))
         self._here = [socket.gethostname(), os.getpid(), _process_space()]

@@ -161,7 +161,9 @@ class Record:
 def read(path: Path) -> Record:
     """The record of a run directory. Raises UserError if it contains no run."""
     if not (path / "config.yaml").exists():
-        raise UserError(f"{path} contains no run (no config.yaml)")
+        runs = sorted(place.parent for inside in ("*", "stages/*") for place in path.glob(f"{inside}/config.yaml"))
+        hint = f"; name one of those in it, such as {runs[0]}" if runs else ""
+        raise UserError(f"{path} contains no run (no config.yaml){hint}")
     try:
         config = read_yaml(read_bytes(path / "config.yaml"))
     except (OSError, ValueError) as error:

@@ -22,7 +22,7 @@ from r1lite.launch.process import LocalProcess, free_ports
 from r1lite.launch.running import Running
 from r1lite.launch.slurm import script, submit, write_script
 from r1lite.launch.supervise import Supervisor
-from r1lite.run.ending import resumption
+from r1lite.run.ending import resuming_options
 from r1lite.run.places import LAUNCH
 from r1lite.run.signals import StopSignal
 from r1lite.training.estimate import show_estimate
@@ -93,7 +93,7 @@ def _gpus_here() -> int:
 
 
 def _go_on(job: Job) -> str:
-    return f"; continue with: r1lite launch ... -- {job.stage} {resumption(job.out)}" if job.has_begun() else ""
+    return f"; continue with: r1lite launch ... -- {job.stage} {resuming_options(job.out)}" if job.has_begun() else ""
 
 
 def _say(text: str) -> None:

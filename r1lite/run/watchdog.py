@@ -43,7 +43,7 @@ class Watchdog:
             "save": limits.stall_save_s,
         }
         self.folder: Path | None = None  # the run directory, once there is one
-        self.resume = ""  # the options that resume the run, known beforehand: to read a file now could hang too
+        self.resume = ""  # the command that resumes the run, known beforehand: to read a file now could hang too
         # Tells the other ranks before this one ends; returns False if another rank is already ending the run.
         self.tell: Callable[[str], bool] = lambda message: True
         self.who = ""  # name of this rank, if there are several

@@ -29,8 +29,16 @@ def read_file(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def split_file(folder: Path, split: str, suffixes: Sequence[str]) -> Path | None:
-    """The file of a split ("train" or "test") in a folder, with the first of these suffixes; None if there is none."""
-    return next((path for suffix in suffixes if (path := folder / f"{split}{suffix}").is_file()), None)
+    """The file of a split ("train" or "test") in a folder, with one of these suffixes; None if there is none.
+
+    Raises:
+        UserError: there are several, which may hold different rows.
+    """
+    found = [path for suffix in suffixes if (path := folder / f"{split}{suffix}").is_file()]
+    if len(found) > 1:
+        names = " and ".join(path.name for path in found)
+        raise UserError(f"{folder}: holds {names}, and only one is read; name that file, or keep one of them")
+    return next(iter(found), None)
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
@@ -70,8 +78,7 @@ def checked_rows(
         if len(objects) == len(rows) and not any(column in row for row in objects):
             raise UserError(
                 f"{where}: no column '{column}'; the first row has {quoted(sorted(objects[0]))}, the task needs "
-                f"{quoted(needed)} (r1lite tasks card TASK). Rename your columns, or write a task of your own for "
-                "them (r1lite/tasks/README.md)"
+                f"{quoted(needed)}. Rename your columns, or write a task of your own for them (r1lite/tasks/README.md)"
             )
 
     def check(row: Any) -> dict[str, Any]:

@@ -122,7 +122,8 @@ class Rows:
                 test_path or split_file(path, "test", SUFFIXES),
             )
             if train_path is None or test_path is None:
-                raise UserError(f"--source {path}: the folder needs train.* and test.* ({', '.join(SUFFIXES)})")
+                alone = f"; --source {train_path} holds a tenth of its rows out for the test" if train_path else ""
+                raise UserError(f"--source {path}: the folder needs train.* and test.* ({', '.join(SUFFIXES)}){alone}")
         else:
             train_path = path
             if test_path is None and path.name.partition(".")[0] == "train":

@@ -51,6 +51,10 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
         packed = {"quantization_config": quantization(kind, forward_dtype(config)), "device_map": {"": config.device}}
     try:
         shape = load_shape(place)
+        if any(name.endswith("ForSequenceClassification") for name in shape.architectures or ()):
+            raise UserError(  # with tied embeddings the missing head for tokens would go unnoticed
+                f"--model {config.model}: a reward model, which generates no text; use it as --reward rm:{config.model}"
+            )
         attention = attention_of(config, shape)
         tokenizer = load_tokenizer(place)
         model, loaded = read_model(

@@ -246,14 +246,15 @@ def _check_files(folder: Path) -> None:
 
 
 def recipe_for(
-    model: str, config_class: type[ProblemsConfig], preset: Collection[str] = ()
+    model: str, config_class: type[ProblemsConfig], task: str, preset: Collection[str] = ()
 ) -> tuple[str, dict[str, Any]] | None:
     """Returns (origin, settings) of the recipe for this model, limited to keys of this stage.
 
     Args:
         preset: fields that a preset sets; the recipe overrides its sizes.
 
-    A checkpoint of a run keeps the run's template and lengths, since it was trained with them.
+    A checkpoint of a run keeps the run's template and lengths, since it was trained with them, and for the same task
+    the source of its problems.
     """
     if issubclass(config_class, SupervisedConfig):
         if model in SUPERVISED_RECIPES:
@@ -275,7 +276,8 @@ def recipe_for(
             raise UserError(f"{run}, the run that trained this model, can't be read: {error}") from error
         if not isinstance(keys, dict):
             raise UserError(f"{run}, the run that trained this model, holds no settings")
-        return f"as in {run}, the run that trained this model", {k: keys[k] for k in _PROMPTING if k in keys}
+        kept = [key for key in _PROMPTING if key != "source" or keys.get("task") == task]
+        return f"as in {run}, the run that trained this model", {k: keys[k] for k in kept if k in keys}
     return None
 
 

@@ -82,7 +82,7 @@ def resolve_config(config: C) -> tuple[C, dict[str, str]]:
     values = {**given, **choice.values}
     notes = dict(choice.notes)
     preset = preset_values(str(values["preset"]), config.stage) if values.get("preset") else {}
-    recipe = recipe_for(values["model"], type(config), preset)
+    recipe = recipe_for(values["model"], type(config), config.task, preset)
     if recipe is not None:
         where, keys = recipe
         if "source" in keys and config.source is None:

@@ -175,7 +175,7 @@ def _open_run(
     value = loaded.value if loaded else None
     setup = Setup(run_dir, display, model, tokenizer, engine, started[0], scorer, train, test, value, world=world)
     try:
-        with ending(run_dir, display, speaks=world.is_main):
+        with ending(run_dir, display, speaks=world.is_main and config.stage not in RESTARTED):
             lines = loaded.lines if loaded else []
             show_settings(setup, config, notes, problems, lines, [*scorer.reward.warnings, *doubts], said)
     except BaseException:

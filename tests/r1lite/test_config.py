@@ -10,7 +10,7 @@ from r1lite.cli import COMMANDS
 from r1lite.config import ColdStartConfig, EvalConfig, GRPOConfig, SFTConfig, dump, load, loading, read_recipe
 from r1lite.errors import UserError
 from r1lite.nano.config import PretrainConfig
-from r1lite.training.machine import RECIPES
+from r1lite.training.machine import RECIPES, recipe_for
 
 pytestmark = pytest.mark.quick
 
@@ -21,6 +21,14 @@ def test_layers(tmp_path):
     config = load(GRPOConfig, [str(tmp_path / "mine.yaml"), "--group-size", "4"])
     assert (config.lr, config.steps, config.template, config.group_size) == (1e-5, 9, "short", 4)
     assert config.model_fields_set == {"lr", "steps", "template", "group_size"}
+
+
+def test_a_checkpoint_keeps_the_source_for_its_own_task_only(tmp_path):
+    (tmp_path / "checkpoints" / "step-000001").mkdir(parents=True)
+    (tmp_path / "environment.json").write_text('{"stage": "grpo"}')
+    (tmp_path / "config.yaml").write_text("task: mine:TASK\nsource: generated\ntemplate: short\n")
+    for task, kept in (("mine:TASK", {"source": "generated", "template": "short"}), ("gsm8k", {"template": "short"})):
+        assert recipe_for(str(tmp_path / "checkpoints" / "step-000001"), GRPOConfig, task)[1] == kept
 
 
 def test_what_is_kept_runs_again(tmp_path):
@@ -52,6 +60,7 @@ def test_recipes_that_ship_are_found_by_name_from_anywhere(name, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     named = load(GRPOConfig, [name, "--steps", "3"])  # also on a GPU, where another model is the default
     assert (named.prompts_per_step, named.model, named.task) == (16, "nano", "gsm8k")
+    assert load(GRPOConfig, ["gsm8k-qwen2.5-0.5b"]).model == "Qwen/Qwen2.5-0.5B"  # a name with dots
     search = load(GRPOConfig, ["countdown-nano"])
     assert (search.model, search.task) == ("nano-countdown", "countdown_small")
     (tmp_path / "gsm8k-nano.yaml").write_text("prompts_per_step: 5\n")  # a file of the user's comes first

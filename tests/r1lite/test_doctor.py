@@ -80,10 +80,11 @@ def test_a_run_that_learns_has_nothing_wrong(tmp_path, capsys):
     assert doctor([str(tmp_path / "60")]) == 0
     assert "no problems found in 60 steps, accuracy 93" in capsys.readouterr().out
     (tmp_path / "20" / "config.yaml").write_text("steps: 50\n")
+    (tmp_path / "20" / "environment.json").write_text('{"stage": "grpo"}')
     assert doctor([str(tmp_path / "20")]) == 0
     shown = capsys.readouterr().out
     assert "in 20 of 50 steps" in shown
-    assert f"the run has stopped: --resume --out {tmp_path / '20'} continues it" in shown
+    assert f"the run has stopped: r1lite grpo --resume --out {tmp_path / '20'} continues it" in shown
     with lock_folder(tmp_path / "20"):
         assert doctor([str(tmp_path / "20")]) == 0
     assert "has stopped" not in capsys.readouterr().out
@@ -284,6 +285,9 @@ def test_no_run_there(tmp_path, capsys):
     with pytest.raises(UserError, match="contains no run"):
         diagnose(tmp_path)
     assert main(["doctor", str(tmp_path)]) == 2
+    run = made_run(tmp_path / "stages" / "zero")  # as of `r1lite r1`
+    with pytest.raises(UserError, match=rf"contains no run \(no config.yaml\); name one of those in it, such as {run}"):
+        diagnose(tmp_path)
 
 
 def test_it_loads_no_torch(tmp_path):

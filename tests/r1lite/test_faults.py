@@ -28,7 +28,7 @@ def told(message):
     return False
 
 with Watchdog(WatchdogConfig(stall_{limited}_s=0.3)) as dog:
-    dog.folder, dog.resume = Path(sys.argv[1]), "--resume --out RUN --trust"
+    dog.folder, dog.resume = Path(sys.argv[1]), "r1lite grpo --resume --out RUN --trust"
     with dog.during("{outer}", "step 7"):
         with dog.during("{kind}", "12 problems: a-1, a-2"):
             {body}
@@ -49,7 +49,7 @@ def test_a_hang_ends_with_all_stacks(tmp_path):
     assert done.returncode == 1
     for said in (done.stderr, (tmp_path / "stacks.txt").read_text()):
         assert "no progress for 0.3 s in scoring (12 problems: a-1, a-2)" in said
-        assert "; the last checkpoint remains: --resume --out RUN --trust. " in said
+        assert "; the last checkpoint remains: r1lite grpo --resume --out RUN --trust. " in said
         assert "--stall-score-s" in said
         assert "deep_in_a_library" in said
         assert "in _watch" in said  # all threads

@@ -13,6 +13,7 @@ import pandas
 import pytest
 
 from r1lite.cli import main
+from r1lite.errors import Interrupted
 from r1lite.run import checkpoint
 from r1lite.run.places import claim_path
 from r1lite.run.run_dir import RunDir
@@ -131,7 +132,15 @@ def test_a_run_that_is_stopped_while_it_shows_its_settings_says_how_to_continue(
     monkeypatch.syspath_prepend(ROOT / "tests")
     monkeypatch.setattr("r1lite.training.setup.show_settings", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     assert main(arguments(tiny_path, sums_path, tmp_path / "run", "--quiet")) == 128 + signal.SIGTERM
-    assert f"stopped; continue with --resume --out {tmp_path / 'run'}" in capsys.readouterr().err
+    assert f"stopped; continue with r1lite grpo --resume --out {tmp_path / 'run'}" in capsys.readouterr().err
+
+    def stop(*_):
+        raise Interrupted(signal.SIGTERM)
+
+    monkeypatch.setattr("r1lite.training.setup.show_settings", stop)
+    argv = ["eval", "--model", str(tiny_path), "--source", str(sums_path), "--out", str(tmp_path / "eval"), "--quiet"]
+    assert main([*argv, "--template", "short", "--max-completion-tokens", "8"]) == 128 + signal.SIGTERM
+    assert "--resume" not in capsys.readouterr().err  # an evaluation begins anew
 
 
 def test_a_run_that_is_stopped_at_a_checkpoint_does_not_write_it_again(tiny_path, sums_path, tmp_path, monkeypatch):

@@ -114,6 +114,12 @@ def test_others_can_load_it(trained):
     )
 
 
+def test_it_is_no_policy(trained, sums_path, tmp_path, capsys):
+    argv = ["grpo", "--model", str(trained), "--source", str(sums_path), "--steps", "1", "--out", str(tmp_path / "run")]
+    assert main(argv) == 2
+    assert "a reward model, which generates no text; use it as --reward rm:" in capsys.readouterr().err
+
+
 def test_it_is_a_verifier(trained):
     torch.set_num_threads(1)
     reward = Reward(f"math * (0.5 + 0.5*rm:{trained}) + 0.1*rm:{trained}")

@@ -4,16 +4,17 @@ import contextlib
 import json
 import os
 import shutil
+import sys
 
 import pytest
 import torch
 from conftest import make_tiny_tokenizer
 
-from r1lite.config import GRPOConfig
+from r1lite.config import GRPOConfig, SFTConfig
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.run import checkpoint
 from r1lite.run.display import Display
-from r1lite.run.ending import ending, resumption, resumption_of
+from r1lite.run.ending import ending, resuming_options, resumption, resumption_of
 from r1lite.run.files import clear_parts, new_folder, opened_regular, replaced_file, write_json
 from r1lite.run.records import rollout_rows
 from r1lite.run.run_dir import RunDir
@@ -229,12 +230,46 @@ def test_only_checkpoints_are_removed_and_never_the_newest(tmp_path, tiny_model,
     assert checkpoint.latest(tmp_path)[0][0] == 5
 
 
-def test_the_options_that_resume_a_run_are_known_without_its_file(tmp_path):
+@pytest.fixture
+def by_command(monkeypatch):
+    """Sets whether the process was started as `r1lite`."""
+
+    def started(command):
+        if command:
+            monkeypatch.setitem(sys.modules, "r1lite.cli", contextlib)
+        else:
+            monkeypatch.delitem(sys.modules, "r1lite.cli", raising=False)
+
+    started(True)
+    return started
+
+
+def test_the_command_that_resumes_a_run_is_known_without_its_file(tmp_path, by_command, monkeypatch):
     place = tmp_path / "run"
-    assert resumption_of(GRPOConfig(out="elsewhere", trust=True), place) == f"--resume --out {place}"
-    assert resumption_of(GRPOConfig(), tmp_path / "my run") == f"--resume --out '{tmp_path}/my run'"
+    trusting = GRPOConfig(out="elsewhere", trust=True)
+    assert resumption_of(trusting, place) == f"r1lite grpo --resume --out {place}"
+    assert resumption_of(SFTConfig(data="x"), tmp_path / "my run") == f"r1lite sft --resume --out '{tmp_path}/my run'"
     for foreign in ({"reward": "math + 0.1*mine:reward"}, {"task": "mine:TASK"}, {"push_to_hub": "me/model"}):
-        assert resumption_of(GRPOConfig(**foreign), place) == f"--resume --out {place} --trust"
+        assert resumption_of(GRPOConfig(**foreign), place) == f"r1lite grpo --resume --out {place} --trust"
+    for name, value in {
+        "RANK": "0",
+        "WORLD_SIZE": "2",
+        "LOCAL_RANK": "0",
+        "MASTER_ADDR": "a",
+        "MASTER_PORT": "1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    assert resumption_of(trusting, place) == f"r1lite grpo --resume --out {place} (on 2 ranks)"
+    by_command(False)
+    assert resumption_of(trusting, place) == f"resume=True, out={str(place)!r} in the program's configuration"
+    assert ", trust=True in" in resumption_of(GRPOConfig(task="mine:TASK"), place)
+
+
+def test_a_stage_of_a_damaged_file_is_no_part_of_the_command(tmp_path, by_command):
+    for stage, shown in (("reject", "r1lite reject "), ("a; b", "r1lite 'a; b' "), (None, ""), (["x"], "")):
+        (tmp_path / "environment.json").write_text(json.dumps({"stage": stage}))
+        assert resumption(tmp_path) == f"{shown}--resume --out {tmp_path}"
+    assert resuming_options(tmp_path) == f"--resume --out {tmp_path}"
 
 
 @pytest.mark.parametrize(
@@ -250,7 +285,7 @@ def test_the_options_that_resume_a_run_are_known_without_its_file(tmp_path):
         (KeyError("a bug"), KeyError, ""),
     ],
 )
-def test_whoever_started_a_run_is_told_how_to_go_on(raised, becomes, said, tmp_path, capsys):
+def test_whoever_started_a_run_is_told_how_to_go_on(raised, becomes, said, tmp_path, capsys, by_command):
     run_dir, display = RunDir(tmp_path / "run", resume=False), Display()
     display.start("training", 4)
     expected = contextlib.nullcontext() if becomes is None else pytest.raises(becomes)
@@ -264,7 +299,7 @@ def test_whoever_started_a_run_is_told_how_to_go_on(raised, becomes, said, tmp_p
     assert resumption(run_dir.path) == f"--resume --out {run_dir.path} --trust"
     if type(raised) is OSError:
         where, why = ("x.json", "No space left") if raised.filename else (run_dir.path, "odd")
-        how = f"Saved checkpoints remain; once this is fixed, continue with --resume --out {run_dir.path}"
+        how = f"What was saved is kept; once this is fixed, continue with --resume --out {run_dir.path}"
         assert str(caught.value) == f"{where}: {why}. {how}"
         assert caught.value.__cause__ is raised
     elif raised is not None:

@@ -58,7 +58,10 @@ def test_train_finds_its_test(tmp_path):
     [
         ([GOOD, "{"], "a.jsonl:2: not JSON"),
         ([GOOD, GOOD, [1]], "a.jsonl:3: a row must be an object"),
-        ([{"question": "1?"}], "no column 'answer'; the first row has 'question', the task needs 'question', 'answer'"),
+        (
+            [{"question": "1?"}],
+            "no column 'answer'; the first row has 'question', the task needs 'question', 'answer'. Rename",
+        ),
         (["{", GOOD, {"question": "1?", "answer": " "}] * 3, "6 of 9 rows can't be used:(\n.*){5}\n  ... and 1 more"),
         ([GOOD, {"question": "1?"}], "a.jsonl:2: no column 'answer'; the row has 'question'"),
         ([{"question": "1?", "answer": None}], "a.jsonl:1: 'answer' must be text or a number, got None"),
@@ -81,6 +84,14 @@ def test_files_that_cannot_be_read(tmp_path):
         os.mkfifo(tmp_path / name)  # whose reading would never end
     with pytest.raises(UserError, match=r"needs train\.\* and test"):
         load(Source(str(tmp_path)))
+    (tmp_path / "some").mkdir()
+    train = write(tmp_path / "some" / "train.jsonl", GOOD)
+    with pytest.raises(UserError, match=rf"needs train.* and test.*; --source {train} holds a tenth"):
+        load(Source(str(tmp_path / "some")))
+    write(tmp_path / "some" / "train.parquet")
+    write(tmp_path / "some" / "test.json")
+    with pytest.raises(UserError, match=r"some: holds train.jsonl and train.parquet, and only one is read; name that"):
+        load(Source(str(tmp_path / "some")))
     (tmp_path / "a.jsonl").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UserError, match="UTF-16 text"):
         load(Source(str(tmp_path / "a.jsonl")))

@@ -76,7 +76,7 @@ def test_a_killed_rank_and_resume(ended, goes_on):
     error = only_error(printed)
     assert error.startswith("error: rank 1 is lost (process ")
     assert "its process has ended, as if killed" in error
-    assert error.endswith(f"Continue from the last checkpoint: --resume --out {out} --trust")
+    assert error.endswith(f"Continue from the last checkpoint: r1lite grpo --resume --out {out} --trust (on 2 ranks)")
     goes_on(out)
 
 
@@ -174,5 +174,5 @@ def test_ctrl_c_stops_all_ranks_at_a_step(ended, goes_on):
 
     printed, out = ended("slow", [0, 1], meanwhile=interrupt)
     assert errors(printed) == []
-    assert printed.count(f"stopped; continue with --resume --out {out}") == 1
+    assert printed.count(f"stopped; continue with r1lite grpo --resume --out {out}") == 1
     goes_on(out)

@@ -143,6 +143,12 @@ def test_plain_functions_may_return_numpy_s_numbers(kind, value):
     assert (score.reward, type(score.reward)) == (value, float)
 
 
+@pytest.mark.parametrize("score", ["1", b"1", "nan"])
+def test_a_verdict_whose_score_is_text_is_refused(score):
+    with pytest.raises(TypeError, match="score must be a number or None, got "):
+        Verdict(score, "ok")
+
+
 @pytest.mark.parametrize("returned", [2.0, float("nan"), None, "yes"])
 def test_nonsense_from_a_verifier_is_unscored_and_named(returned):
     (score,) = score_many(Reward("f", verifiers={"f": lambda p, c: returned}), [(PROBLEM, COMPLETION)])

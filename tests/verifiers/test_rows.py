@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,36 @@ def test_lines_that_are_no_rows(tmp_path):
         "not JSON",
         "not UTF-8 text (byte 7 of the line)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("a.jsonl", json.dumps([{"a": 1}, {"a": 2}]).encode(), ":1: one JSON list; its file must be a .json"),
+        ("a.jsonl", b"\xef\xbb\xbf" + json.dumps([{"a": 1}], indent=1).encode(), ":1: one JSON list"),
+        (
+            "a.json.gz",
+            gzip.compress(json.dumps([{"a": 1}]).encode()),
+            ":1: one JSON list; its file must be a .json, unc",
+        ),
+        ("a.jsonl", gzip.compress(lines(made(3))), ":1: a gzip file; let its name end in .gz"),
+        ("a.txt", b"PAR1\x15\x04\n", ":1: a Parquet file; let its name end in .parquet"),
+        ("a.json", lines(made(2)), ":2: not JSON: Extra data at column 1; one object a line is .jsonl"),
+        ("A.CSV", b"a\n1\n", ": .CSV is not a format that is read"),
+        ("A.PARQUET", b"x", ": not a Parquet file"),
+    ],
+)
+def test_a_file_of_another_format_than_its_name_says(name, data, said, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=re.escape(f"{path}{said}")):
+        list(rows(path))
+
+
+def test_suffixes_in_capitals(tmp_path):
+    (tmp_path / "A.JSON").write_text('[{"a": 1}]')
+    (tmp_path / "A.JSONL.GZ").write_bytes(gzip.compress(b'{"a": 1}\n'))
+    assert all(list(rows(path)) == [(1, {"a": 1})] for path in tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("ending", ["\n", ""])

@@ -140,6 +140,19 @@ def test_urls_of_fsspec(shards, tmp_path, capsys):
     assert "no .jsonl, .jsonl.gz, .parquet file there" in capsys.readouterr().err
 
 
+def test_two_commands_do_not_write_one_folder(shards, tmp_path, capsys):
+    out = tmp_path / "out"
+    command = ["score", str(shards), *REWARD, "--out", str(out)]
+    with storage.alone_in(str(out)):
+        half = out / f".part-0.{'0' * 16}.part.jsonl"
+        half.touch()
+        assert main(command) == 2
+        assert half.exists()
+    assert f"--out {out}: another command is writing it" in capsys.readouterr().err
+    assert main(command) == 0
+    assert not half.exists()
+
+
 def test_what_is_refused(shards, tmp_path, capsys, monkeypatch):
     Path(f"{shards}.txt").touch()
     for argv, said in (

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 import collections
-import fcntl
 import json
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from verifiers import rows
 from verifiers.commands import results
 from verifiers.commands.shared import Progress, Tally, add_reward, make_reward, read_options
-from verifiers.commands.storage import is_several
+from verifiers.commands.storage import is_several, lock
 from verifiers.core import Completion, Problem
 from verifiers.on_ray import Actors, RayScorer, address_of
 from verifiers.reward import Reward, Score
@@ -120,7 +119,7 @@ def _write(out: Path, todo: tuple[Path, Scorer, rows.Columns], tally: Tally) -> 
             tally.add(row)
         return
     with log.open("a", encoding="utf-8") as file:
-        _lock(file, out)
+        lock(file, out)  # keeps a second command from adding its rows between these
         done = _resume(log, tally)
         for row in counted(score_file(*todo, skip=done)):
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
@@ -128,16 +127,6 @@ def _write(out: Path, todo: tuple[Path, Scorer, rows.Columns], tally: Tally) -> 
         file.flush()
         if is_parquet:
             results.make_parquet(out, list(reward.verifiers))
-
-
-def _lock(file: IO[str], out: Path) -> None:
-    """Keeps a second command from adding its rows between these. Raises ValueError if there is one."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise ValueError(f"--out {out}: another command is writing it; wait for it, or choose another --out") from error
-    except OSError:  # a file system without locks
-        pass
 
 
 def counted(scored: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:

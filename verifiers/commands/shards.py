@@ -108,21 +108,24 @@ def score_shards(
     shards = storage.list_files(url, SUFFIXES)
     _refuse(url, out, shards)
     about = json.loads(json.dumps(_about(reward, columns, shards), default=str))
-    _check_about(out, about)
-    task = Task(
-        reward.formula, reward.options, columns, out, about, workers if on is None else 1, timeout_s, memory_mib
-    )
-    summaries = {shard.name: storage.read_json(_summary_of(out, shard)) for shard in shards}
-    waiting = [shard for shard in shards if summaries[shard.name] is None]
-    progress = Progress("shards")
-    try:
-        for shard, summary in _here(task, waiting) if on is None else _on_nodes(task, waiting, on, workers):
-            summaries[shard.name] = summary
-            progress.add()
-    finally:
-        progress.finish()
-    storage.clear_parts(out)  # left by actors that were lost
-    storage.put_json(storage.joined(out, _MANIFEST), {**about, "shards": [summaries[shard.name] for shard in shards]})
+    with storage.alone_in(out):
+        _check_about(out, about)
+        task = Task(
+            reward.formula, reward.options, columns, out, about, workers if on is None else 1, timeout_s, memory_mib
+        )
+        summaries = {shard.name: storage.read_json(_summary_of(out, shard)) for shard in shards}
+        waiting = [shard for shard in shards if summaries[shard.name] is None]
+        progress = Progress("shards")
+        try:
+            for shard, summary in _here(task, waiting) if on is None else _on_nodes(task, waiting, on, workers):
+                summaries[shard.name] = summary
+                progress.add()
+        finally:
+            progress.finish()
+        storage.clear_parts(out)  # left by actors that were lost
+        storage.put_json(
+            storage.joined(out, _MANIFEST), {**about, "shards": [summaries[shard.name] for shard in shards]}
+        )
     tally = Tally()
     for summary in summaries.values():
         tally.add_json(summary)

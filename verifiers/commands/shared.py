@@ -22,7 +22,8 @@ _ERRORS = 100  # number of different errors that are counted, besides _OTHERS
 _OTHERS = "other errors"
 _PLACE = re.compile(r"^.*?:\d+: ")  # of a row that can't be read
 _QUOTED = re.compile(r"""(?<!\w)(?:'(?:[^'\\]|\\.)*(?:'|$)|"(?:[^"\\]|\\.)*(?:"|$))""")
-_SHOWN = 120  # characters of an error
+_ALIKE = 120  # characters by which errors are counted together
+_SHOWN = 240  # characters of an error that are shown: its end says where it was raised
 _LARGEST = 1_000_000_000  # largest number on the command line
 
 
@@ -182,7 +183,7 @@ class Tally:
         place = len(error) - len(why)  # a long path must not push the message out
         if not error.startswith("Verifier"):  # of an error of the row, names of its problem and values are left out
             why = _QUOTED.sub("...", why)
-        why = why[:_SHOWN]
+        why = why[:_ALIKE]
         if why not in self._first and len(self._first) >= _ERRORS:
             self.errors[_OTHERS] += count
         else:

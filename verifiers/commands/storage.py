@@ -6,6 +6,7 @@ A URL is one in fsspec's sense, or a path; `file://` is also a path.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import glob
 import importlib
 import json
@@ -15,7 +16,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 _MAGIC = "*?["
 _PART = ".part"
@@ -155,6 +156,34 @@ def read_json(url: str) -> Any:
         return None
     except ValueError as error:
         raise ValueError(f"{url}: damaged: {error}") from error
+
+
+@contextlib.contextmanager
+def alone_in(folder: str) -> Iterator[None]:
+    """Keeps a second command out of a folder of this machine, whose half-written files it would remove.
+
+    Raises: ValueError if there is one.
+    """
+    if is_remote(folder):
+        yield
+        return
+    as_path(folder).mkdir(parents=True, exist_ok=True)
+    opened = os.open(as_path(folder), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        lock(opened, folder)
+        yield
+    finally:
+        os.close(opened)
+
+
+def lock(file: int | IO[str], out: Path | str) -> None:
+    """Locks an open file or folder until it is closed. Raises ValueError if another command has locked it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise ValueError(f"--out {out}: another command is writing it; wait for it, or choose another --out") from error
+    except OSError:  # a file system without locks
+        pass
 
 
 def clear_parts(folder: str) -> None:
