@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Sequence
 from typing import Any
 
 from r1lite.errors import UserError
@@ -66,6 +67,25 @@ def prefill(template: str, around: str, tokenizer: Any) -> str:
         UserError: for the same reasons as in `render`.
     """
     return prefill_of(render_problem(template, around, "?", tokenizer))
+
+
+def encode(texts: Sequence[str], template: str, tokenizer: Any) -> list[list[int]]:
+    """The token ids of rendered prompts.
+
+    A chat template writes the special tokens itself, and any other text may begin with the tokenizer's first token: it
+    is not put before it twice. Nor is an end put after a prompt, as some tokenizers do: the reply follows it.
+    """
+    begins, end = tokenizer.bos_token, tokenizer.eos_token_id
+    ended, open_ = (tokenizer("a", add_special_tokens=adds)["input_ids"][-1:] for adds in (True, False))
+    bare = [template == "chat" or bool(begins and text.startswith(begins)) for text in texts]
+    encoded: dict[int, list[int]] = {}
+    for kind in set(bare):
+        chosen = [number for number, is_bare in enumerate(bare) if is_bare == kind]
+        ids = tokenizer([texts[number] for number in chosen], add_special_tokens=not kind)["input_ids"]
+        if not kind and ended == [end] != open_:
+            ids = [row[:-1] for row in ids]
+        encoded.update(zip(chosen, ids, strict=True))
+    return [encoded[number] for number in range(len(texts))]
 
 
 def render_messages(messages: list[dict[str, str]], tokenizer: Any, *, answered: bool = False) -> str:
