@@ -331,6 +331,8 @@ def test_slime_route(port):
         {"math": 1.0, "format": 1.0, "unscored": 0.0, "reward": pytest.approx(1.1)},
     )
     assert ask(port, "POST", "/slime", {**body, "prompt": "2+2?", "response": BAD})[1]["reward"] == pytest.approx(0.1)
+    naming = [{"role": "user", "content": "2+2? Think within <think></think>"}]
+    assert ask(port, "POST", "/slime", {**body, "prompt": naming})[1]["reward"] == pytest.approx(1.1)
     for bad in ({"label": None}, {"label": ""}, {"label": True}, {"response": 5}, {"prompt": [5]}):
         assert ask(port, "POST", "/slime", {**body, **bad})[0] == 422, bad
     assert ask(port, "POST", "/slime", {"response": GOOD})[0] == 422
