@@ -262,7 +262,11 @@ def test_a_deadline_that_is_no_number_is_refused():
 
 @pytest.mark.parametrize(
     ("target", "form"),
-    [("verl:audited_for_tests:verl_style", "hashes"), ("trl:audited_for_tests:trl_style", "answer_tag")],
+    [
+        ("verl:audited_for_tests:verl_style", "hashes"),
+        ("trl:audited_for_tests:trl_style", "answer_tag"),
+        ("trl:audited_for_tests:trl_double", "answer_tag"),
+    ],
 )
 def test_other_libraries_signatures(target, form, shorter):
     report = audit(target, [PROBLEM], workers=1, sizes=(2000,), maths=False)
@@ -306,10 +310,15 @@ def test_cases_are_reproducible():
         ("C", ["(C)", "c", r"\text{(C)}"]),
         ("1/2", ["0.5", r"\frac{1}{2}", r"$\dfrac12$"]),
         ("1000", ["1,000", "1000.0"]),
+        ("0.5", ["50%", r"50\%"]),
+        ("5 cm", ["5", "x = 5"]),
+        ("Yes", ["true", r"\text{True}"]),
+        (r"\infty", ["infinity", r"+\infty"]),
     ],
 )
 def test_another_spelling_of_the_gold_is_no_near_miss(gold, others):
     found = near_misses(Problem(answer=gold), others[:2], random.Random(0))
     found += near_misses(Problem(answer=gold), others[2:], random.Random(0))
     assert "another problem's answer" not in dict(found)
+    assert "another problem's answer" in dict(near_misses(Problem(answer=gold), ["1/3", "no"], random.Random(0)))
     assert dict(near_misses(Problem(answer="0.5"), [], random.Random(0)))["one more in the last place"] == "0.6"
