@@ -394,6 +394,28 @@ def test_hangs_a_full_queue_deadlines_and_a_graceful_end():
         assert process.wait(20) in (0, -signal.SIGTERM)
 
 
+def test_a_lane_outlives_any_error(monkeypatch):
+    """Otherwise each later request would wait for its deadline."""
+    from verifiers import Completion, Problem, Reward
+    from verifiers.server import lanes
+
+    def scored():
+        done = threading.Event()
+        job = lanes.Job(Reward("format"), [(Problem(), Completion(GOOD))], done.set)
+        alone.submit(job)
+        assert done.wait(60)
+        return job.scores[0]
+
+    alone = lanes.Lanes(count=1, max_rows=10, timeout_s=30, memory_mib=None)
+    try:
+        with monkeypatch.context() as broken:
+            broken.setattr(lanes, "Pool", lambda *_, **__: [][0])
+            assert scored().error.startswith("IndexError")
+        assert scored().reward == 1.0
+    finally:
+        alone.close()
+
+
 def test_mistakes_of_use(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: pytest.fail("it serves"))
     monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 1024))
