@@ -21,7 +21,7 @@ TEMPLATES = {
     # For the bundled nano: short, since its small context is needed for thinking.
     "short": "{question}\n",
 }
-_MARK = "What is 7391 plus 1?"  # a question that no template contains
+_MARK = "What is 7391 plus 1?"  # a text that no template contains
 CHAT_INSTRUCTION = (
     "Think first, then answer. Put the reasoning within <think> </think> and only the final answer within "
     "<answer> </answer>."
@@ -130,7 +130,10 @@ def _applied(messages: list[dict[str, str]], tokenizer: Any, answered: bool) -> 
             return apply(merged)
         except Exception:
             raise error from None  # the system message is not the cause
-    return text if system["content"].strip() in text else apply(merged)
+    told = system["content"].strip()
+    # A short one may also occur elsewhere in the text.
+    is_kept = told in text and _MARK in apply([{**system, "content": _MARK}, user, *rest])
+    return text if is_kept or not told else apply(merged)
 
 
 def check(template: str) -> None:

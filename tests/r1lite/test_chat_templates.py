@@ -172,6 +172,15 @@ def test_a_system_message_that_is_refused_stands_in_the_users_turn(template):
     assert asked.count("2+2?") == 1
 
 
+@pytest.mark.parametrize("told", ["Add.", "I"])  # in the question, and in the template
+def test_a_system_message_that_occurs_elsewhere_is_not_taken_for_kept(told):
+    talk = [{"role": "system", "content": told}, {"role": "user", "content": "Add. 2+2?"}]
+    assert f"[INST] {told}\n\nAdd. 2+2? [/INST]" in prompts.render_messages(talk, make_tokenizer(SILENT))
+    assert "[INST] Add. 2+2? [/INST]" in prompts.render_messages(
+        [{"role": "system", "content": ""}, talk[1]], make_tokenizer(SILENT)
+    )
+
+
 def test_a_template_that_takes_it_keeps_it():
     asked = prompts.render("chat", "2+2?", make_tokenizer(CHATML))
     assert asked.startswith(f"<|im_start|>system\n{prompts.CHAT_INSTRUCTION}<|im_end|>\n<|im_start|>user\n2+2?")
