@@ -14,8 +14,10 @@ from verifiers.__main__ import main
 from verifiers.audit import audit
 from verifiers.audit.cases import near_misses
 from verifiers.audit.growth import exponent
+from verifiers.audit.probe import timed
 from verifiers.audit.report import Report
 from verifiers.audit.samples import sample
+from verifiers.pool import Pool
 from verifiers.testing import answers, assert_passes_audit, hostile_text
 
 SIZES = (2_000, 8_000, 32_000)
@@ -202,6 +204,15 @@ def test_quadratic_time_is_told_from_linear(monkeypatch):
         "audited_for_tests:quadratic", [PROBLEM], workers=1, sizes=(2_000, 8_000, 16_000), timeout_s=1.0, maths=False
     )
     assert any("time grows like" in finding.detail for finding in report.findings)
+
+
+def test_memory_is_that_of_the_worker_whatever_its_parent_holds():
+    ballast = b"1" * (300 << 20)
+    hungry = Reward("v", options={"v": {"use": "audited_for_tests:hungry"}})
+    with Pool(timed(hungry), workers=1) as pool:
+        *_, last = pool.map([(PROBLEM, Completion(text)) for text in ("x", "x" * 2000)])
+    assert len(ballast) > 100 << 20
+    assert 30 < json.loads(last.verdicts["v"].detail)["mib"] < 100
 
 
 def test_command_writes_json_and_html(tmp_path, capsys):
