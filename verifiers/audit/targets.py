@@ -125,8 +125,8 @@ class VerlScore:
         return _scored(found["score"] if isinstance(found, dict) else found)
 
 
-def _scored(found: Any) -> Verdict:
-    score = float(found)
+def _scored(reward: Any) -> Verdict:
+    score = float(reward)
     if math.isnan(score):
         raise VerifierError("the function gave no score: NaN")
     return Verdict(min(1.0, max(0.0, score)), "scored")  # some pay -1 for wrong answers, or 2 for right ones
