@@ -113,7 +113,7 @@ def test_rewritten_by_rules(tmp_path):
     for row in made:
         assert row["completion"].startswith("<think>First we work.\n\n")
         assert row["original"].startswith("**First**")
-        assert row["provenance"]["rewritten"] == "rules 1"
+        assert row["provenance"]["rewritten"] == "rules 2"
         assert "<<" not in row["completion"]
         assert "####" not in row["completion"]
     right = {row["problem_id"]: row["num_correct"] for row in lines(tmp_path / "set" / "problems.jsonl")}
