@@ -78,6 +78,15 @@ def verl_style(data_source, solution_str, ground_truth, extra_info=None):
     return {"score": 1.0 if solution_str.endswith(f"#### {ground_truth}") else -1.0, "acc": 0}
 
 
+def hungry(problem, completion):
+    """Takes memory for long texts."""
+    return Verdict(float(len(b"1" * (len(completion.text) // 1000 * (25 << 20)))) > 0, "ok")
+
+
+def trl_double(prompts, completions, completion_ids, **kwargs):
+    return [2 * reward for reward in trl_style(prompts, completions, completion_ids, **kwargs)]
+
+
 def trl_style(prompts, completions, completion_ids, **kwargs):
     return [
         1.0 if f"<answer>{gold}</answer>" in c[0]["content"] else 0.0

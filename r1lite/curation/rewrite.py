@@ -28,13 +28,15 @@ from verifiers.segments import answering, thinking
 # Maps right completions with their scores to new texts; None for a completion that can't be rewritten and is kept.
 Rewrite = Callable[[Sequence[tuple[Candidate, Score]]], Sequence[str | None]]
 FOLDER = "rewritten"
-RULES = "rules 1"  # name and version of the rules
+RULES = "rules 2"  # name and version of the rules
 _BATCH = 64
 _DIGITS = 6
-_CALCULATOR = re.compile(r"<<[^<>\n]*>>")  # GSM8K's marks for its calculator
-_BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
-_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(?=\S)", re.MULTILINE)
-_FINAL = re.compile(r"^[ \t]*####.*$", re.MULTILINE)  # GSM8K's last line
+_CODE = r"(?s:```.*?(?:```|\Z))|`[^`\n]+`|"  # in front of a pattern that must not match within code
+_CALCULATOR = re.compile(_CODE + r"<<(?!\s)[^<>=\n]+=[^<>=\n]+(?<!\s)>>")  # GSM8K's marks for its calculator
+# Not powers, as in 2**3 + 3**2, and no names with two underscores.
+_BOLD = re.compile(_CODE + r"(?<![\w)\]}*])(\*\*|__(?!\w+__))(?=[^\s*])(.{1,500}?)(?<=\S)\1(?![\w(])")
+_HEADING = re.compile(_CODE + r"^[ \t]*#{1,6}[ \t]+(?=\S)", re.MULTILINE)
+_FINAL = re.compile(r"^[ \t]*####(?!#)(.*)$(?=(\s*\Z)?)", re.MULTILINE)  # GSM8K's last line, or a heading
 _BLANKS = re.compile(r"[ \t]+(?=\n|\Z)")
 _GAPS = re.compile(r"\n{3,}")
 
@@ -58,12 +60,24 @@ def house_form(text: str, answer: str | None) -> str | None:
 
     Returns: the new text, or None if there is no reasoning or no answer.
     """
-    reasoning = _FINAL.sub("", thinking(text))
-    for pattern, by in ((_CALCULATOR, ""), (_BOLD, r"\2"), (_HEADING, ""), (_BLANKS, ""), (_GAPS, "\n\n")):
-        reasoning = pattern.sub(by, reasoning)
-    said = (answering(text) or "") if answer is None else answer
-    reasoning, said = reasoning.strip(), said.strip()
+    said = ((answering(text) or "") if answer is None else answer).strip()
+    reasoning = _FINAL.sub(
+        lambda line: "" if line[2] is not None or line[1].strip() == said else line[0], thinking(text)
+    )
+    reasoning = _without(_HEADING, _without(_BOLD, _without(_CALCULATOR, reasoning), kept=2))
+    reasoning = _GAPS.sub("\n\n", _BLANKS.sub("", reasoning)).strip()
     return f"<think>{reasoning}</think> <answer>{said}</answer>" if reasoning and said else None
+
+
+def _without(pattern: re.Pattern[str], text: str, *, kept: int | None = None) -> str:
+    """Removes what the pattern matches outside code, but for the group `kept`."""
+
+    def replaced(match: re.Match[str]) -> str:
+        if match[0].startswith("`"):
+            return match[0]
+        return "" if kept is None else match[kept]
+
+    return pattern.sub(replaced, text)
 
 
 class Rewriter:

@@ -41,7 +41,8 @@ def text_of(prompt: str | Messages, completion: str, template: str, tokenizer: A
         return templates.render_messages(messages, tokenizer, answered=True)
     if isinstance(prompt, tuple):
         raise UserError("prompts that are chat messages need --template chat and a tokenizer that has a chat template")
-    return templates.render(template, prompt, tokenizer) + completion + (tokenizer.eos_token or "")
+    end = tokenizer.eos_token or ""  # some sets of pairs hold it already
+    return templates.render(template, prompt, tokenizer) + completion.removesuffix(end) + end
 
 
 def encode(prompt: str | Messages, completion: str, template: str, tokenizer: Any) -> tuple[int, ...]:

@@ -189,11 +189,14 @@ def normalized(advantages: Tensor, scored: Tensor, *, ddof: int = 1, eps: float 
         advantages: [P, G].
         scored: bool [P, G]; other completions enter neither moment and stay 0.
 
-    Returns: [P, G]; exactly 0 if all are equal, or if there are fewer than two.
+    Returns: [P, G]; exactly 0 if all are equal, or if there are fewer than two, and for a group without signal, whose
+        advantages are 0.
     """
     known = advantages[scored]
     if known.numel() < 2 or bool(known.max() == known.min()):
         return torch.zeros_like(advantages)
+    # A group without signal does not get the mean, which differs from 0 by rounding.
+    scored = scored & (advantages != 0).any(dim=1, keepdim=True)
     return torch.where(scored, (advantages - known.mean()) / (known.std(correction=ddof) + eps), 0.0)
 
 
@@ -211,12 +214,10 @@ def decoupled(parts: Tensor, weights: Sequence[float], rewards: Tensor, *, ddof:
     Returns: [P, G]; exactly 0 for a group in which no part has a signal.
     """
     scored = _scored(rewards)
-    total, signal = torch.zeros_like(rewards), torch.zeros_like(rewards[:, 0], dtype=torch.bool)
+    total = torch.zeros_like(rewards)
     for part, weight in zip(parts, weights, strict=True):
-        part = torch.where(scored, part, torch.nan)
-        total, signal = total + weight * group_relative(part, ddof=ddof, eps=eps), signal | has_signal(part)
-    # The sums of every group have mean 0, and so has the batch, but for rounding, which a silent group must not get.
-    return torch.where(signal[:, None], normalized(total, scored, ddof=ddof, eps=eps), 0.0)
+        total = total + weight * group_relative(torch.where(scored, part, torch.nan), ddof=ddof, eps=eps)
+    return normalized(total, scored, ddof=ddof, eps=eps)
 
 
 def discounted_returns(rewards: Tensor, mask: Tensor, *, gamma: float = 1.0) -> Tensor:

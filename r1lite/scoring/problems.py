@@ -166,8 +166,7 @@ def _tokenized(problems: Sequence[Problem], config: ProblemsConfig, tokenizer: A
     templates.check(config.template)
     around = find(config.task).template
     texts = [templates.render_problem(config.template, around, problem.prompt, tokenizer) for problem in problems]
-    # A chat template adds its own special tokens.
-    encoded = tokenizer(texts, add_special_tokens=config.template != "chat")["input_ids"]
+    encoded = templates.encode(texts, config.template, tokenizer)
     prefill = templates.prefill(config.template, around, tokenizer)
     return [
         Prompt(problem, text, tuple(token_ids), prefill)

@@ -9,7 +9,7 @@ from r1lite.errors import UserError
 from r1lite.rollout import eos_ids
 from r1lite.selftest import Options, Result
 from r1lite.selftest.subject import Subject, subject
-from r1lite.tasks.prompts import TEMPLATES, render
+from r1lite.tasks.prompts import TEMPLATES, encode, render
 
 _TEXT = "<think>\n6 * 7 = 42; 50 - 42 = 8\n</think>\n<answer>8</answer>"
 
@@ -57,6 +57,6 @@ def _template(name: str, tokenizer: Any) -> Result:
         text = render(name, "What is 6 * 7?", tokenizer)
     except UserError as error:
         return Result(f"template {name}", "skipped", str(error))
-    count = len(tokenizer(text, add_special_tokens=name != "chat")["input_ids"])
+    count = len(encode([text], name, tokenizer)[0])
     tail = text[-30:].replace("\n", "\\n")
     return Result(f"template {name}", "ok", f"{count} tokens, ends with '{tail}'", {"tokens": count})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from r1lite.curation.finish import Rewriting, resumed, run_on_rollouts
 from r1lite.curation.rewrite import RULES, Rewrite, by_rules
 from r1lite.curation.rows import Candidate
 from r1lite.tasks import find
-from r1lite.tasks.prompts import render_messages, render_problem
+from r1lite.tasks.prompts import encode, render_messages, render_problem
 from verifiers import Score
 
 
@@ -59,6 +60,11 @@ def _by_rules() -> Iterator[Rewrite]:
     yield by_rules
 
 
+def _filled(prompt: str, item: Candidate) -> str:
+    texts = {"{question}": item.problem.prompt, "{completion}": item.completion.text}
+    return re.sub(r"\{(?:question|completion)\}", lambda name: texts[name[0]], prompt)  # not within the texts, too
+
+
 @contextlib.contextmanager
 def _by_model(config: ColdStartConfig) -> Iterator[Rewrite]:
     """Yields a rewriter that samples a model greedily."""
@@ -80,13 +86,11 @@ def _by_model(config: ColdStartConfig) -> Iterator[Rewrite]:
     sampling = Sampling(0.0, config.max_completion_tokens, config.stop_text)
 
     def ask(item: Candidate) -> list[int]:
-        text = config.rewrite_prompt.replace("{question}", item.problem.prompt)
-        text = text.replace("{completion}", item.completion.text)
+        text = _filled(config.rewrite_prompt, item)
         if config.template == "chat":
             messages = [{"role": "user", "content": text}]
             text = render_messages(messages, tokenizer)
-        ids: list[int] = tokenizer(text, add_special_tokens=config.template != "chat")["input_ids"]
-        return ids
+        return encode([text], config.template, tokenizer)[0]
 
     def rewrite(scored: Sequence[tuple[Candidate, Score]]) -> list[str | None]:
         asked = [ask(item) for item, _ in scored]
@@ -94,7 +98,7 @@ def _by_model(config: ColdStartConfig) -> Iterator[Rewrite]:
         seeds = [[completion_seed(config.seed, "rewrite", 0, scored[n][0].problem.id, 0)] for n in fits]
         texts: list[str | None] = [None] * len(scored)
         for n, (completion,) in zip(fits, engine.generate([asked[n] for n in fits], seeds, sampling), strict=True):
-            texts[n] = completion.text.strip() if completion.finish_reason == "stop" else None
+            texts[n] = (completion.text.strip() or None) if completion.finish_reason == "stop" else None
         return texts
 
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Sequence
 from typing import Any
 
 from r1lite.errors import UserError
@@ -20,7 +21,7 @@ TEMPLATES = {
     # For the bundled nano: short, since its small context is needed for thinking.
     "short": "{question}\n",
 }
-_MARK = "What is 7391 plus 1?"  # a question that no template contains
+_MARK = "What is 7391 plus 1?"  # a text that no template contains
 CHAT_INSTRUCTION = (
     "Think first, then answer. Put the reasoning within <think> </think> and only the final answer within "
     "<answer> </answer>."
@@ -68,6 +69,25 @@ def prefill(template: str, around: str, tokenizer: Any) -> str:
     return prefill_of(render_problem(template, around, "?", tokenizer))
 
 
+def encode(texts: Sequence[str], template: str, tokenizer: Any) -> list[list[int]]:
+    """The token ids of rendered prompts.
+
+    A chat template writes the special tokens itself, and any other text may begin with the tokenizer's first token: it
+    is not put before it twice. Nor is an end put after a prompt, as some tokenizers do: the reply follows it.
+    """
+    begins, end = tokenizer.bos_token, tokenizer.eos_token_id
+    ended, open_ = (tokenizer("a", add_special_tokens=adds)["input_ids"][-1:] for adds in (True, False))
+    bare = [template == "chat" or bool(begins and text.startswith(begins)) for text in texts]
+    encoded: dict[int, list[int]] = {}
+    for kind in set(bare):
+        chosen = [number for number, is_bare in enumerate(bare) if is_bare == kind]
+        ids = tokenizer([texts[number] for number in chosen], add_special_tokens=not kind)["input_ids"]
+        if not kind and ended == [end] != open_:
+            ids = [row[:-1] for row in ids]
+        encoded.update(zip(chosen, ids, strict=True))
+    return [encoded[number] for number in range(len(texts))]
+
+
 def render_messages(messages: list[dict[str, str]], tokenizer: Any, *, answered: bool = False) -> str:
     """A conversation rendered with the tokenizer's own chat template.
 
@@ -110,7 +130,10 @@ def _applied(messages: list[dict[str, str]], tokenizer: Any, answered: bool) -> 
             return apply(merged)
         except Exception:
             raise error from None  # the system message is not the cause
-    return text if system["content"].strip() in text else apply(merged)
+    told = system["content"].strip()
+    # A short one may also occur elsewhere in the text.
+    is_kept = told in text and _MARK in apply([{**system, "content": _MARK}, user, *rest])
+    return text if is_kept or not told else apply(merged)
 
 
 def check(template: str) -> None:

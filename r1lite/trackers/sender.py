@@ -132,12 +132,11 @@ class Sender:
         self._busy_since = None
 
     def _new(self) -> Iterator[tuple[int, dict[str, float], dict[str, float]]]:
-        """Yields new records: step, metrics, and the evaluation of the step if there is one."""
+        """Yields new records in order (W&B drops earlier steps): step, metrics, and its evaluation if there is one."""
         evaluations = {line["step"]: line for line in self._lines("evaluations.jsonl")}
-        for line in self._lines("metrics.jsonl"):
-            yield line["step"], numbers(line), tested(evaluations.pop(line["step"], {}))
-        for step, line in evaluations.items():
-            yield step, {}, tested(line)
+        metrics = {line["step"]: line for line in self._lines("metrics.jsonl")}
+        for step in sorted({*evaluations, *metrics}):
+            yield step, numbers(metrics.get(step, {})), tested(evaluations.get(step, {}))
 
     def _lines(self, name: str) -> Iterator[dict[str, Any]]:
         path = self.run / name

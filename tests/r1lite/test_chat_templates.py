@@ -10,6 +10,7 @@ import pytest
 import torch
 from scripted_engine import ScriptedEngine
 from templates_for_tests import CHATML, ENDS, GEMMA, QWEN3_CLOSED, R1_DISTILL, SILENT, make_tokenizer, save_model
+from tokenizers.processors import TemplateProcessing
 
 from r1lite.cli import main
 from r1lite.config import engines
@@ -171,6 +172,15 @@ def test_a_system_message_that_is_refused_stands_in_the_users_turn(template):
     assert asked.count("2+2?") == 1
 
 
+@pytest.mark.parametrize("told", ["Add.", "I"])  # in the question, and in the template
+def test_a_system_message_that_occurs_elsewhere_is_not_taken_for_kept(told):
+    talk = [{"role": "system", "content": told}, {"role": "user", "content": "Add. 2+2?"}]
+    assert f"[INST] {told}\n\nAdd. 2+2? [/INST]" in prompts.render_messages(talk, make_tokenizer(SILENT))
+    assert "[INST] Add. 2+2? [/INST]" in prompts.render_messages(
+        [{"role": "system", "content": ""}, talk[1]], make_tokenizer(SILENT)
+    )
+
+
 def test_a_template_that_takes_it_keeps_it():
     asked = prompts.render("chat", "2+2?", make_tokenizer(CHATML))
     assert asked.startswith(f"<|im_start|>system\n{prompts.CHAT_INSTRUCTION}<|im_end|>\n<|im_start|>user\n2+2?")
@@ -200,6 +210,27 @@ def test_the_generation_configs_list_counts(tiny_model):
     assert own not in eos_ids(tiny_model, tokenizer)
     tiny_model.generation_config.eos_token_id = [2, own]
     assert own in eos_ids(tiny_model, tokenizer)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("single", ["<bos> $A", "<bos> $A <eos>", "$A <eos>", "$A"])
+def test_a_prompt_begins_once_and_does_not_end(single):
+    """Whatever the tokenizer adds, and whether or not the text holds it already."""
+    tokenizer = make_tokenizer(CHATML)
+    ends = [("<bos>", 1), ("<eos>", 2)]
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=single, special_tokens=ends)
+    plain = tokenizer("a", add_special_tokens=False)["input_ids"]
+    adds = [1] * ("<bos>" in single)
+    assert prompts.encode(["a", "<bos>a", ""], "{question}", tokenizer) == [[*adds, *plain], [1, *plain], adds]
+    assert prompts.encode(["a", "<bos>a"], "chat", tokenizer) == [plain, [1, *plain]]
+
+
+@pytest.mark.quick
+def test_a_tokenizer_whose_first_token_is_also_its_last():
+    tokenizer = make_tokenizer(CHATML)
+    tokenizer.eos_token = "<bos>"
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single="<bos> $A", special_tokens=[("<bos>", 1)])
+    assert prompts.encode([""], "{question}", tokenizer) == [[1]]
 
 
 @pytest.mark.parametrize("template", ["hello", "{% for m in messages %}{{ m.role }}{% endfor %}"])

@@ -12,6 +12,7 @@ from r1lite.bundled import bundled
 from r1lite.cli import main
 from r1lite.config import ColdStartConfig, load
 from r1lite.curation import generate
+from r1lite.curation.rows import Candidate, Provenance
 from r1lite.stages import cold_start
 from r1lite.stages.cold_start import few_shot
 from r1lite.tasks import Problems
@@ -112,7 +113,7 @@ def test_rewritten_by_rules(tmp_path):
     for row in made:
         assert row["completion"].startswith("<think>First we work.\n\n")
         assert row["original"].startswith("**First**")
-        assert row["provenance"]["rewritten"] == "rules 1"
+        assert row["provenance"]["rewritten"] == "rules 2"
         assert "<<" not in row["completion"]
         assert "####" not in row["completion"]
     right = {row["problem_id"]: row["num_correct"] for row in lines(tmp_path / "set" / "problems.jsonl")}
@@ -125,6 +126,13 @@ def test_a_model_that_the_machine_chooses_to_rewrite_is_named(monkeypatch):
     asked = {"rollouts": "rows.jsonl", "rewrite": "model", "device": "cpu"}
     assert cold_start.run(ColdStartConfig(task="countdown_small", **asked)) == {"name": "model nano-countdown"}
     assert cold_start.run(ColdStartConfig(task="countdown_small", rewrite_model="own", **asked))["name"] == "model own"
+
+
+@pytest.mark.quick
+def test_a_question_about_a_name_of_the_rewriting_prompt_stays_whole():
+    item = Candidate(Problem("What is {completion}?"), Completion("{question}"), "", 0, None, Provenance())
+    filled = cold_start._filled("Q: {question} A: {completion} {other}", item)
+    assert filled == "Q: What is {completion}? A: {question} {other}"
 
 
 def test_rewritten_by_a_model(tmp_path, monkeypatch):

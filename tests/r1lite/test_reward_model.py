@@ -13,7 +13,7 @@ from tables_for_tests import each
 
 import r1lite.preference.training
 from r1lite.cli import main
-from r1lite.preference.reward_model import RewardModel, doubt, squashed
+from r1lite.preference.reward_model import RewardModel, doubt, squashed, text_of
 from verifiers import Completion, Problem, Reward, VerifierError, resolve
 from verifiers.formula import Formula
 
@@ -269,6 +269,14 @@ def test_a_pair_of_reject_is_trained_on_as_it_is_scored():
     assert _pair(row, "", None).prompt == "a?"
     talk = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "a?"}]
     assert _pair({**row, "prompt": talk}, "", None).prompt == (("system", "be brief"), ("user", "a?"))
+
+
+@pytest.mark.quick
+def test_an_answer_that_holds_its_end_gets_no_second_one(tiny_tokenizer):
+    """As in TRL's RewardTrainer."""
+    end = tiny_tokenizer.eos_token
+    assert text_of("a", f"b{end}", "{question}", tiny_tokenizer) == f"ab{end}"
+    assert text_of("a", "b", "{question}", tiny_tokenizer) == f"ab{end}"
 
 
 def test_messages():

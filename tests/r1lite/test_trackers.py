@@ -114,6 +114,27 @@ def test_a_resumed_run_goes_on_where_it_stopped(tmp_path, noted):
     assert steps_of(second) == list(range(13, 21))
 
 
+def test_an_evaluation_is_sent_before_the_steps_after_it(tmp_path, noted):
+    """Also if the tracker was busy meanwhile: W&B drops what comes for an earlier step than the last one."""
+    run, tracker = made_run(tmp_path / "run", steps=6), noted(Noted())
+    lines = (run / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (run / "metrics.jsonl").write_text("".join(lines[:3]))
+    (run / "evaluations.jsonl").write_text("")
+
+    def meanwhile(step):
+        if step == 3:
+            (run / "evaluations.jsonl").write_text('{"step": 3, "pass_at_1": 0.5}\n')
+            (run / "metrics.jsonl").write_text("".join(lines))
+            sending.finishing.set()
+            tracker.trouble = None
+
+    tracker.trouble = meanwhile
+    sending = Sender("noted", run, "lab", 6, print)
+    sending._all(tracker)
+    assert steps_of(tracker) == [1, 2, 3, 3, 4, 5, 6]
+    assert tracker.logged[3]["test/pass_at_1"] == 0.5
+
+
 def test_what_the_tracker_holds_is_not_sent_again(tmp_path, noted):
     run = made_run(tmp_path / "run", steps=6)
     (run / "evaluations.jsonl").unlink()

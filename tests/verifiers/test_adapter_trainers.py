@@ -88,7 +88,7 @@ def group(*labels):
 @pytest.mark.parametrize("call", [one_by_one, as_a_group])
 def test_slime(call):
     samples = group((GOOD, "4"), (BAD, "4"), ("4", "4"))
-    samples[2].prompt = [{"role": "user", "content": "2+2?"}]
+    samples[0].prompt = [{"role": "user", "content": "2+2? Think within <think></think>"}]
     assert asyncio.run(call(arguments(), samples)) == pytest.approx([1.1, 0.1, 1.0])
     assert samples[0].metadata["verifiers"] == {"math": 1.0, "format": 1.0, "unscored": 0.0}
     assert not any(sample.remove_sample for sample in samples)
@@ -169,7 +169,7 @@ def test_skyrl(monkeypatch):
     kwargs = {"reward": "math + 0.1*format"}
     gym.register("verified", "verifiers.adapters.skyrl:VerifiedEnv", kwargs)
     gym.register("forgiving", "verifiers.adapters.skyrl:VerifiedEnv", {"reward": "math", "unscored": -1})
-    prompt = [{"role": "user", "content": "2+2?"}]
+    prompt = [{"role": "user", "content": "2+2? Think within <think></think>"}]
     for text, reward in ((f"{GOOD}<|im_end|>", 1.1), (BAD, 0.1), ("", 0.0)):
         extras = {"reward_spec": {"method": "rule", "ground_truth": "4"}, "max_turns": 1}
         env = gym.make("verified", env_config={}, extras=extras)

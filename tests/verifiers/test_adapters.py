@@ -8,6 +8,7 @@ from verifiers import Completion, GoldError, Problem, resolve
 from verifiers.adapters.lm_eval import lm_eval_results
 from verifiers.adapters.reasoning_gym import score_answer
 from verifiers.adapters.trl import trl_reward
+from verifiers.adapters.verl import compute_score
 
 GOOD, BAD = "<think>a</think><answer>4</answer>", "<think>a</think><answer>5</answer>"
 
@@ -35,6 +36,20 @@ def test_trl_with_conversations_metrics_and_a_bad_row():
     assert found == [1.0, 0.0, None]
     assert function.__name__ == "right"
     assert logged == {"verifiers/math": 0.5, "verifiers/unscored": pytest.approx(1 / 3)}
+
+
+def test_a_message_of_the_user_that_ends_in_a_tag_opens_nothing():
+    """Only text, as it was rendered, and the assistant's own last message do, as in `continue_final_message`."""
+    function = trl_reward("math + 0.1*format")
+    for said in ("Think within <think></think>", "Begin with <think>"):
+        asked = {"role": "user", "content": f"2+2? {said}"}
+        answers = [[{"role": "assistant", "content": text}] for text in (GOOD, "4")]
+        assert function([[asked]] * 2, answers, answer=["4"] * 2) == [pytest.approx(1.1), pytest.approx(1.0)]
+        begun = {"role": "assistant", "content": "I see. <think>"}
+        inside = [[{"role": "assistant", "content": "a</think><answer>4</answer>"}]]
+        assert function([[asked, begun]], inside, answer=["4"]) == [pytest.approx(1.1)]
+        assert compute_score("", GOOD, "4", {"question": [asked]})["score"] == pytest.approx(1.1)
+        assert score_answer("format")(GOOD, {"question": asked["content"], "answer": "4"}) == 1.0
 
 
 def test_trl_with_an_empty_batch():

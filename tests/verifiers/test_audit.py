@@ -14,8 +14,10 @@ from verifiers.__main__ import main
 from verifiers.audit import audit
 from verifiers.audit.cases import near_misses
 from verifiers.audit.growth import exponent
+from verifiers.audit.probe import timed
 from verifiers.audit.report import Report
 from verifiers.audit.samples import sample
+from verifiers.pool import Pool
 from verifiers.testing import answers, assert_passes_audit, hostile_text
 
 SIZES = (2_000, 8_000, 32_000)
@@ -204,6 +206,15 @@ def test_quadratic_time_is_told_from_linear(monkeypatch):
     assert any("time grows like" in finding.detail for finding in report.findings)
 
 
+def test_memory_is_that_of_the_worker_whatever_its_parent_holds():
+    ballast = b"1" * (300 << 20)
+    hungry = Reward("v", options={"v": {"use": "audited_for_tests:hungry"}})
+    with Pool(timed(hungry), workers=1) as pool:
+        *_, last = pool.map([(PROBLEM, Completion(text)) for text in ("x", "x" * 2000)])
+    assert len(ballast) > 100 << 20
+    assert 30 < json.loads(last.verdicts["v"].detail)["mib"] < 100
+
+
 def test_command_writes_json_and_html(tmp_path, capsys):
     data = tmp_path / "problems.jsonl"
     data.write_text(json.dumps({"question": "6*7?", "answer": "42"}) + "\n")
@@ -262,7 +273,11 @@ def test_a_deadline_that_is_no_number_is_refused():
 
 @pytest.mark.parametrize(
     ("target", "form"),
-    [("verl:audited_for_tests:verl_style", "hashes"), ("trl:audited_for_tests:trl_style", "answer_tag")],
+    [
+        ("verl:audited_for_tests:verl_style", "hashes"),
+        ("trl:audited_for_tests:trl_style", "answer_tag"),
+        ("trl:audited_for_tests:trl_double", "answer_tag"),
+    ],
 )
 def test_other_libraries_signatures(target, form, shorter):
     report = audit(target, [PROBLEM], workers=1, sizes=(2000,), maths=False)
@@ -306,10 +321,15 @@ def test_cases_are_reproducible():
         ("C", ["(C)", "c", r"\text{(C)}"]),
         ("1/2", ["0.5", r"\frac{1}{2}", r"$\dfrac12$"]),
         ("1000", ["1,000", "1000.0"]),
+        ("0.5", ["50%", r"50\%"]),
+        ("5 cm", ["5", "x = 5"]),
+        ("Yes", ["true", r"\text{True}"]),
+        (r"\infty", ["infinity", r"+\infty"]),
     ],
 )
 def test_another_spelling_of_the_gold_is_no_near_miss(gold, others):
     found = near_misses(Problem(answer=gold), others[:2], random.Random(0))
     found += near_misses(Problem(answer=gold), others[2:], random.Random(0))
     assert "another problem's answer" not in dict(found)
+    assert "another problem's answer" in dict(near_misses(Problem(answer=gold), ["1/3", "no"], random.Random(0)))
     assert dict(near_misses(Problem(answer="0.5"), [], random.Random(0)))["one more in the last place"] == "0.6"

@@ -101,13 +101,15 @@ def test_what_a_node_can_not_set_up_and_what_there_is_no_room_for(on, cluster, t
 
 
 @pytest.mark.slow
-def test_programs_are_judged_in_the_sandbox_of_their_node(on):
+def test_programs_are_judged_in_the_sandbox_of_their_node(on, monkeypatch):
+    """For as long as their own limits allow, whatever the deadline of other verifiers is."""
+    monkeypatch.setattr("verifiers.on_ray.fleet._PATIENCE_S", 0.5)
     told = []
     reward = Reward("code", options={"code": {"time_s": 1.0}})
     problem = Problem("Print the sum", tests={"style": "stdin", "inputs": ["1 2"], "outputs": ["3"]})
     texts = ["print(sum(map(int, input().split())))", "print(4)", "while True: pass", "import os; os.abort()"]
     pairs = [(problem, Completion(f"```python\n{text}\n```")) for text in texts]
-    actors = on(reward, count=1, say=told.append)
+    actors = on(reward, count=1, timeout_s=0.05, say=told.append)
     found = [(score.reward, score.verdicts["code"].reason) for score in actors.map(0, pairs)]
     assert found == [(1.0, "AC"), (0.0, "WA"), (0.0, "TLE"), (0.0, "RTE")]
     assert f"code at level {reward.verifiers['code'].level}" in told[0]

@@ -13,9 +13,10 @@ from verifiers import Completion, Problem, Reward
 from verifiers.commands.score import make_scorer
 from verifiers.cores import cores
 from verifiers.on_ray import Actors, Fleet, Resources, address_of
-from verifiers.on_ray.host import Host
+from verifiers.on_ray.fleet import _Actor
+from verifiers.on_ray.host import Host, Ready
 from verifiers.on_ray.versions import difference, reader
-from verifiers.on_ray.work import Scoring
+from verifiers.on_ray.work import Call, Scoring
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
@@ -213,6 +214,19 @@ def test_as_many_actors_as_there_is_room_for(monkeypatch):
     assert room(resources=Resources(cpus=2)) == 2
     with pytest.raises(ValueError, match="6 actors need 6 CPUs, and Ray has 5 on 1 nodes, 2 of them free"):
         room(resources=Resources(6))
+
+
+@pytest.mark.quick
+def test_a_call_has_its_time_from_when_the_one_before_it_ended(monkeypatch):
+    """A short call that waited for a long one is not late."""
+    ray = SimpleNamespace(wait=lambda ready, **_: (ready[:1], []), get=lambda reference: reference)
+    monkeypatch.setattr("verifiers.on_ray.fleet.imported", lambda: ray)
+    fleet, seen = Fleet(Reads), []
+    calls = {"long": Call(0, None, limit_s=1000.0), "short": Call(1, None, limit_s=1.0, began=-500.0)}
+    fleet._actors = [_Actor(None, None, Ready("host", 1, None), calls)]
+    fleet._collect(SimpleNamespace(finished=lambda call, result: seen.append(result)))
+    assert seen == ["long"]
+    assert list(fleet._actors[0].calls) == ["short"]
 
 
 # --- a cluster -------------------------------------------------------------------------------------------------------

@@ -331,6 +331,8 @@ def test_slime_route(port):
         {"math": 1.0, "format": 1.0, "unscored": 0.0, "reward": pytest.approx(1.1)},
     )
     assert ask(port, "POST", "/slime", {**body, "prompt": "2+2?", "response": BAD})[1]["reward"] == pytest.approx(0.1)
+    naming = [{"role": "user", "content": "2+2? Think within <think></think>"}]
+    assert ask(port, "POST", "/slime", {**body, "prompt": naming})[1]["reward"] == pytest.approx(1.1)
     for bad in ({"label": None}, {"label": ""}, {"label": True}, {"response": 5}, {"prompt": [5]}):
         assert ask(port, "POST", "/slime", {**body, **bad})[0] == 422, bad
     assert ask(port, "POST", "/slime", {"response": GOOD})[0] == 422
@@ -390,6 +392,28 @@ def test_hangs_a_full_queue_deadlines_and_a_graceful_end():
             process.send_signal(signal.SIGTERM)
             assert last.result()[0] in (200, 504)  # answered, not cut off
         assert process.wait(20) in (0, -signal.SIGTERM)
+
+
+def test_a_lane_outlives_any_error(monkeypatch):
+    """Otherwise each later request would wait for its deadline."""
+    from verifiers import Completion, Problem, Reward
+    from verifiers.server import lanes
+
+    def scored():
+        done = threading.Event()
+        job = lanes.Job(Reward("format"), [(Problem(), Completion(GOOD))], done.set)
+        alone.submit(job)
+        assert done.wait(60)
+        return job.scores[0]
+
+    alone = lanes.Lanes(count=1, max_rows=10, timeout_s=30, memory_mib=None)
+    try:
+        with monkeypatch.context() as broken:
+            broken.setattr(lanes, "Pool", lambda *_, **__: [][0])
+            assert scored().error.startswith("IndexError")
+        assert scored().reward == 1.0
+    finally:
+        alone.close()
 
 
 def test_mistakes_of_use(tmp_path, capsys, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,7 +25,8 @@ def verified(reward: str = "math", options: Mapping[str, Mapping[str, Any]] | No
 
     async def score(state: Any, target: Any) -> Any:
         problem = problem_of(state.input_text, state.metadata or {}, state.sample_id)
-        best = await anyio.to_thread.run_sync(best_of, ready, problem, list(target), state.output.completion)
+        found = functools.partial(best_of, prompt="")  # the input is a question, which opens nothing
+        best = await anyio.to_thread.run_sync(found, ready, problem, list(target), state.output.completion)
         if best.reward is None:
             return Score.unscored(explanation=why(best), metadata=of_all(ready, best))
         verdicts = best.verdicts.values()

@@ -33,7 +33,13 @@ def lm_eval_results(
         if answer not in doc:
             raise ValueError(f"the document has no column '{answer}', only {', '.join(doc)}; set answer=")
         problem = problem_of(asked(doc.get(prompt)), doc, doc.get("id", ""))
-        score = scored(ready, replace(problem, tests=mapping_of(doc.get("tests"))), doc[answer], results[0])
+        score = scored(
+            ready,
+            replace(problem, tests=mapping_of(doc.get("tests"))),
+            doc[answer],
+            results[0],
+            prompt=doc.get(prompt),
+        )
         found = parts(score)
         return {"reward": required(score, unscored), **{name: found.get(name, 0.0) for name in ready.verifiers}}
 

@@ -74,9 +74,10 @@ def register(name: str = "verified") -> None:
     ACTOR_ENVIRONMENT_REGISTRY[where] = PY_EXECUTABLES.SYSTEM
 
 
-def _row(log: Sequence[Mapping[str, Any]], meta: Mapping[str, Any]) -> tuple[Problem, Any, str]:
+def _row(log: Sequence[Mapping[str, Any]], meta: Mapping[str, Any]) -> tuple[Problem, Any, str, str]:
     plain = [{"role": part["role"], "content": part["content"]} for part in log]
-    return problem_of(said(plain, "user"), meta, meta.get("id", "")), meta.get("ground_truth"), said(plain)
+    prompt = said(plain, "user")  # as rendered, with the beginning of the reply
+    return problem_of(prompt, meta, meta.get("id", "")), meta.get("ground_truth"), said(plain), prompt
 
 
 def _answer(score: Score) -> str | None:

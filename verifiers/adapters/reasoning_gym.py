@@ -208,7 +208,7 @@ def score_answer(
         if answer is None:
             return 0.0
         problem = Problem(str(entry.get("question", "")), meta=entry.get("metadata") or {})
-        found = scored(ready, problem, entry["answer"], answer)
+        found = scored(ready, problem, entry["answer"], answer, prompt="")  # a question opens nothing
         if found.reward is None:
             raise VerifierError(found.error or f"every verifier abstained: {parts(found)}")
         return min(1.0, max(0.0, found.reward))

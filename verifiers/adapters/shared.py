@@ -60,6 +60,20 @@ def asked(question: Any) -> str:
         return "" if question is None else str(question)
 
 
+def begun(prompt: Any) -> str:
+    """Returns the beginning of the reply that a prompt holds, for `Completion.prefill`.
+
+    Of messages, only one of the assistant's at the end can hold it: a question that ends in <think> just names the tag.
+    """
+    prompt = plain(prompt)
+    if isinstance(prompt, str):
+        return prefill_of(prompt)
+    last = prompt[-1] if isinstance(prompt, Sequence) and prompt else None
+    if isinstance(last, Mapping) and last.get("role") == "assistant":
+        return prefill_of(content_of(last.get("content")))
+    return ""
+
+
 def plain(value: Any) -> Any:
     """Converts NumPy's and Arrow's arrays and scalars to built-in values, at any depth."""
     listed = getattr(value, "tolist", None)
@@ -97,25 +111,29 @@ def tests_of(gold: Any) -> dict[str, Any] | None:
     return fields if "style" in fields else from_apps(fields)
 
 
-def scored(reward: Reward, problem: Problem, gold: Any, text: str, *, token_ids: Sequence[int] = ()) -> Score:
+def scored(
+    reward: Reward, problem: Problem, gold: Any, text: str, *, token_ids: Sequence[int] = (), prompt: Any = None
+) -> Score:
     """Returns the score of one completion; a failed check is reported in `error`.
 
     Args:
-        problem: without its answer. If its prompt ends in "<think>", the text is taken to begin inside the block.
+        problem: without its answer.
         gold: from the data set: an answer, or tests (see `tests_of`) if the problem has none. A missing value
             (NaN, "", {}) is an error that names the problem's id, unless no verifier of the reward compares
             answers.
         text: of the completion; text after a token that ends a reply (`end_tokens`) is left out.
+        prompt: text or messages, if not the problem's prompt. If it ends in "<think>", the text is taken to begin
+            inside the block (see `begun`).
     """
     found = with_gold(reward, problem, gold)
     if isinstance(found, Score):
         return found
-    return score_one(reward, found, written(found, text, token_ids))
+    return score_one(reward, found, written(found.prompt if prompt is None else prompt, text, token_ids))
 
 
-def written(problem: Problem, text: str, token_ids: Sequence[int] = ()) -> Completion:
+def written(prompt: Any, text: str, token_ids: Sequence[int] = ()) -> Completion:
     """Returns the completion without text after its end token; it begins in a <think> that the prompt opened."""
-    return Completion(without_end(text), tuple(token_ids), prefill=prefill_of(problem.prompt))
+    return Completion(without_end(text), tuple(token_ids), prefill=begun(prompt))
 
 
 def with_gold(reward: Reward, problem: Problem, gold: Any) -> Problem | Score:
@@ -135,21 +153,25 @@ def read_gold(reward: Reward, problem: Problem, gold: Any) -> Problem:
     return replace(problem, answer=gold_text(gold) if reward.reads_gold else None, tests=tests)
 
 
-def best_of(reward: Reward, problem: Problem, golds: Sequence[Any], text: str) -> Score:
+def best_of(reward: Reward, problem: Problem, golds: Sequence[Any], text: str, *, prompt: Any = None) -> Score:
     """Returns the best score over the golds; unscored if one can't be checked and no other gives full marks.
 
     Without golds, it is the score of a problem that has none.
     """
-    scores = [scored(reward, problem, gold, text) for gold in golds or [None]]
+    scores = [scored(reward, problem, gold, text, prompt=prompt) for gold in golds or [None]]
     best = max(scores, key=lambda one: float("-inf") if one.reward is None else one.reward)
     failed = next((score for score in scores if score.reward is None), None)
     return best if failed is None or (best.reward or 0.0) >= reward.range[1] else failed
 
 
-def scored_many(reward: Reward, rows: Sequence[tuple[Problem, Any, str]]) -> list[Score]:
-    """Returns `scored` for (problem, gold, text) of each row, in order, with one call of each batch verifier."""
-    found = [with_gold(reward, problem, gold) for problem, gold, _ in rows]
-    pairs = [(one, written(one, row[2])) for one, row in zip(found, rows, strict=True) if isinstance(one, Problem)]
+def scored_many(reward: Reward, rows: Sequence[tuple[Problem, Any, str, Any]]) -> list[Score]:
+    """Returns `scored` for (problem, gold, text, prompt) of each row, in order; a batch verifier is called once."""
+    found = [with_gold(reward, problem, gold) for problem, gold, _, _ in rows]
+    pairs = [
+        (one, written(prompt, text))
+        for one, (_, _, text, prompt) in zip(found, rows, strict=True)
+        if isinstance(one, Problem)
+    ]
     scores = iter(reward.batch(pairs))
     return [one if isinstance(one, Score) else next(scores) for one in found]
 

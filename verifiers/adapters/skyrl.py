@@ -43,17 +43,18 @@ class VerifiedEnv(BaseTextEnv):  # type: ignore[misc]  # typed only where SkyRL 
             raise ValueError(f"a row needs reward_spec['ground_truth']; it has {', '.join(row) or 'nothing'}")
         self._gold, self._row, self._unscored = spec["ground_truth"], row, unscored
         self._reward = reward_of(reward, options)
-        self._prompt, self._metrics = "", dict[str, float]()
+        self._asked: Any = ""
+        self._metrics = dict[str, float]()
 
     def init(self, prompt: Any) -> tuple[Any, dict[str, Any]]:
         """SkyRL's first call: returns the conversation unchanged."""
-        self._prompt = said(prompt, "user")
+        self._asked = prompt
         return prompt, {}
 
     def step(self, action: str) -> Any:
         """SkyRL's step: one turn. Raises VerifierError for a completion that can't be scored, without `unscored`."""
-        problem = problem_of(self._prompt, self._row, self._row.get("id", ""))
-        score = scored(self._reward, problem, self._gold, action)
+        problem = problem_of(said(self._asked, "user"), self._row, self._row.get("id", ""))
+        score = scored(self._reward, problem, self._gold, action, prompt=self._asked)
         self._metrics = of_all(self._reward, score)
         value = required(score, self._unscored)
         return BaseTextEnvStepOutput(observations=[], reward=value, done=True, metadata=dict(self._metrics))

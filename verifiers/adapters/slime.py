@@ -39,10 +39,10 @@ async def rm(args: Any, sample: Any, **_: Any) -> float | list[float]:
     return [mean if score.reward is None else score.reward for score in scores]
 
 
-def _row(sample: Any) -> tuple[Problem, Any, str]:
+def _row(sample: Any) -> tuple[Problem, Any, str, Any]:
     meta = sample.metadata if isinstance(sample.metadata, dict) else {}
     problem = problem_of(said(sample.prompt, "user"), meta, meta.get("id", sample.index))
-    return problem, sample.label, sample.response
+    return problem, sample.label, sample.response, sample.prompt
 
 
 def _mark(reward: Reward, sample: Any, score: Score) -> None:

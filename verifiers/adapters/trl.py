@@ -41,7 +41,7 @@ def trl_reward(
             row = {key: value[i] for key, value in columns.items()}
             gold = next((row[key] for key in golds if row.get(key) is not None), None)
             ids = completion_ids[i] if completion_ids is not None else ()
-            scores.append(scored(ready, _problem(prompt, row, i), gold, said(completion), token_ids=ids))
+            scores.append(scored(ready, _problem(prompt, row, i), gold, said(completion), token_ids=ids, prompt=prompt))
         failed = next((score for score in scores if score.reward is None), None)
         if failed is not None:
             say_once("a completion could not be scored and is left out, like all later ones: %s", why(failed))

@@ -42,7 +42,7 @@ def compute_score(
     """
     info = dict(extra_info or {})
     ready = reward_of(reward, options)
-    question = asked(info.get("question")) or asked(info.get("prompt"))
-    problem = problem_of(question, {"data_source": data_source, **info}, info.get("index", data_source))
-    score = scored(ready, problem, ground_truth, solution_str)
+    prompt = info["question"] if asked(info.get("question")) else info.get("prompt")
+    problem = problem_of(asked(prompt), {"data_source": data_source, **info}, info.get("index", data_source))
+    score = scored(ready, problem, ground_truth, solution_str, prompt=prompt)
     return {**of_all(ready, score), "score": required(score, unscored), "acc": accuracy(ready, score)}

@@ -54,6 +54,9 @@ MANNERS = (
 _INTEGER = re.compile(r"[+-]?\d{1,15}")
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{?\s*(-?\d+)\s*\}?\s*\{?\s*(\d+)\s*\}?")
 _DRESSING = re.compile(r"\\(?:text|mathrm|mathbf|left|right|[,;!:])|[\s${}()\[\]*]|,(?=\d{3}(?!\d))|[.,:]$")
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:/\d+)?")
+_INFINITY = dict.fromkeys(("\u221e", "+\\infty", "infinity", "inf"), "\\infty")
+_ALIKE = {"yes": "true", "no": "false", **_INFINITY}
 _DECIMAL = re.compile(r"[+-]?\d{1,12}\.\d{1,12}")
 
 
@@ -113,7 +116,7 @@ def near_misses(problem: Problem, others: list[str], rng: random.Random) -> list
     if isinstance(given, list) and given:
         return [("given as wrong", str(text)) for text in given]
     gold = rights(problem)[0]
-    found = [("another problem's answer", other) for other in others[:2]]
+    found = [("another problem's answer", other) for other in others if not _may_be_same(other, gold)][:2]
     if _INTEGER.fullmatch(gold):
         n = int(gold)
         found += [("one more", str(n + 1)), ("one less", str(n - 1)), ("a digit more", f"{n}0" if n else "10")]
@@ -133,12 +136,28 @@ def near_misses(problem: Problem, others: list[str], rng: random.Random) -> list
 
 
 def _same(text: str, gold: str) -> bool:
-    """Returns whether two answers may be one in two spellings, such as "(C)" and "C", or 1/2 and 0.5."""
+    """Returns whether two answers are one in two spellings, such as "(C)" and "C", 1/2 and 0.5, or "Yes" and "True"."""
     return _plain(text) == _plain(gold)
+
+
+def _may_be_same(text: str, gold: str) -> bool:
+    """Returns whether two golds may be one value, such as 50% and 0.5, or "5 cm" and "x = 5"."""
+    return _same(text, gold) or not _values(text).isdisjoint(_values(gold))
+
+
+def _values(text: str) -> set[Fraction]:
+    """Returns the values of the only number in a text; none if there are several."""
+    numbers = _NUMBER.findall(_FRACTION.sub(r"\1/\2", text).replace(",", ""))
+    try:
+        value = Fraction(numbers[0]) if len(numbers) == 1 else None
+    except (ValueError, ZeroDivisionError):  # more digits than Python reads, or 1/0
+        value = None
+    return set() if value is None else {value, value / 100} if "%" in text else {value}
 
 
 def _plain(text: str) -> str | Fraction:
     bare = _DRESSING.sub("", _FRACTION.sub(r"\1/\2", text)).casefold()
+    bare = _ALIKE.get(bare, bare)
     try:
         return Fraction(bare) if len(bare) < 40 and "e" not in bare else bare
     except (ValueError, ZeroDivisionError):

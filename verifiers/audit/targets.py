@@ -102,7 +102,9 @@ class TrlReward:
             solution=[f"\\boxed{{{problem.answer}}}" if self._is_theirs else problem.answer],
             answer=[problem.answer],
         )
-        return Verdict(None if found is None else float(found), "abstained" if found is None else "scored")
+        if found is None:
+            return Verdict(None, "abstained")
+        return _scored(found)
 
 
 class VerlScore:
@@ -120,7 +122,11 @@ class VerlScore:
             ground_truth=problem.answer,
             extra_info=dict(problem.meta),
         )
-        score = float(found["score"] if isinstance(found, dict) else found)
-        if math.isnan(score):
-            raise VerifierError("the function gave no score: NaN")
-        return Verdict(min(1.0, max(0.0, score)), "scored")  # some pay -1 for wrong answers
+        return _scored(found["score"] if isinstance(found, dict) else found)
+
+
+def _scored(reward: Any) -> Verdict:
+    score = float(reward)
+    if math.isnan(score):
+        raise VerifierError("the function gave no score: NaN")
+    return Verdict(min(1.0, max(0.0, score)), "scored")  # some pay -1 for wrong answers, or 2 for right ones

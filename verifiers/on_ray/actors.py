@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import pickle
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
@@ -86,7 +87,10 @@ class Actors:
         Raises: VerifierError: no actor is left, and none can be started.
         """
         self.start()
-        reward, work = self.rewards[number], Scoring(iter(pairs), number, self.timeout_s, len(self.fleet.ready))
+        reward = self.rewards[number]
+        has_own = any(getattr(verify, "isolated", False) for verify in reward.verifiers.values())  # limits, any long
+        limit_s = math.inf if has_own else self.timeout_s
+        work = Scoring(iter(pairs), number, limit_s, len(self.fleet.ready))
         with contextlib.closing(self.fleet.rounds(work)) as rounds:
             for _ in rounds:
                 for results in work.in_turn():

@@ -283,6 +283,8 @@ class Fleet:
                 self._lost(actor, error)
             else:
                 work.finished(actor.calls.pop(reference), result)
+                for call in actor.calls.values():  # they have only waited: the next one begins about now
+                    call.began = time.monotonic()
         now = time.monotonic()
         for actor in list(self._actors):
             oldest = next(iter(actor.calls.values()), None)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from verifiers.core import Completion, Problem, VerifierError
+from verifiers.core import Completion, Problem
 from verifiers.pool import Pool
 from verifiers.reward import Reward, Score
 
@@ -128,7 +128,7 @@ class Lanes:
                     place += 1
                     if job.cancelled:
                         break
-        except (ValueError, VerifierError, OSError) as error:  # the worker can't be set up or started
+        except Exception as error:  # of setting up or starting a worker; no later row would be scored without this lane
             if key in pools:
                 pools.pop(key).close()
             for rest in range(place, stop):

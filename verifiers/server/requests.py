@@ -275,7 +275,7 @@ def slime_item(sample: SlimeRequest, reward: Reward, limits: Mapping[str, float]
             raise BadRequest(f"{name}: {why}")
     try:
         problem = _labelled("label", sample.label, Problem(said(sample.prompt, "user")), reward, limits)
-        return problem, written(problem, said(sample.response))
+        return problem, written(sample.prompt, said(sample.response))
     except TypeError as error:
         raise BadRequest(f"prompt, response: {error}") from error
 

@@ -105,7 +105,7 @@ class Encoder:
         if not examples:
             return
         texts = [self._prompt(read) for _, read in examples]
-        prompts = self._encode_prompts(texts)
+        prompts = templates.encode(texts, self.config.template, self.tokenizer)
         said = [_after(text, read) for text, (_, read) in zip(texts, examples, strict=True)]
         completions = self.tokenizer(said, add_special_tokens=False)["input_ids"]
         for (place, _), prompt, completion in zip(examples, prompts, completions, strict=True):
@@ -165,17 +165,6 @@ class Encoder:
             return templates.render_problem(self.config.template, self._around, read.question, self.tokenizer)
         messages = [{"role": role, "content": text} for role, text in read.turns]
         return templates.render_messages(messages, self.tokenizer)
-
-    def _encode_prompts(self, texts: Sequence[str]) -> list[list[int]]:
-        # A chat template adds its own special tokens, and a prompt that was stored as text may contain them too.
-        begins = self.tokenizer.bos_token
-        bare = [self.config.template == "chat" or bool(begins and text.startswith(begins)) for text in texts]
-        encoded: dict[int, list[int]] = {}
-        for kind in set(bare):
-            chosen = [number for number, is_bare in enumerate(bare) if is_bare == kind]
-            ids = self.tokenizer([texts[number] for number in chosen], add_special_tokens=not kind)["input_ids"]
-            encoded.update(zip(chosen, ids, strict=True))
-        return [encoded[number] for number in range(len(texts))]
 
     def _too_long(self, prompt: int, completion: int) -> str | None:
         config = self.config
