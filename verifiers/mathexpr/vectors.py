@@ -10,11 +10,18 @@ _NAMED_AXES = {
     for before, names, after in (("e_{", "123", "}"), ("e_{", "xyz", "}"), ("hat ", "xyz", ""))
     for axis, name in enumerate(names)
 }
-_VECTORS = frozenset({"group", "matrix"})
+_GROUP = frozenset({"group"})
+_VECTORS = _GROUP | {"matrix"}
 _TRANSPOSED = ("T", "top", "intercal")
 
 
 def coordinates(node: Node) -> tuple[Node, ...] | None:
+    """Returns the coordinates of a vector; None for other nodes, and for V(3, 4), which may be a point."""
+    named = node.op == "mul" and any(symbols(arg) for arg in node.args if not has_op(arg, _GROUP))
+    return None if named and has_op(node, _GROUP) else _coordinates(node)
+
+
+def _coordinates(node: Node) -> tuple[Node, ...] | None:
     """Returns the coordinates of a tuple, a row, a column, or a sum of multiples of these; None for other nodes."""
     if node.op == "group" and len(node.args) > 1:
         plain = node.value in ("()", "[]", "<>") and not any(has_op(arg, _VECTORS) for arg in node.args)
@@ -22,12 +29,12 @@ def coordinates(node: Node) -> tuple[Node, ...] | None:
     if node.op == "matrix":
         return node.args if node.value in (1, len(node.args)) else None
     if node.op == "neg":
-        parts = coordinates(node.args[0])
+        parts = _coordinates(node.args[0])
         return None if parts is None else tuple(Node("neg", (part,)) for part in parts)
     if node.op == "pow" and node.args[1].value in _TRANSPOSED:
-        return coordinates(node.args[0])
+        return _coordinates(node.args[0])
     if node.op == "add" and has_op(node, _VECTORS):
-        terms = [coordinates(arg) for arg in node.args]
+        terms = [_coordinates(arg) for arg in node.args]
         vectors = [term for term in terms if term is not None]
         if len(vectors) < len(terms) or len(set(map(len, vectors))) > 1:
             return None
@@ -35,21 +42,19 @@ def coordinates(node: Node) -> tuple[Node, ...] | None:
     in_axes = components(node)
     if in_axes is not None or node.op not in ("mul", "div"):
         return in_axes
-    found = [index for index, arg in enumerate(node.args) if coordinates(arg) is not None]
+    found = [index for index, arg in enumerate(node.args) if _coordinates(arg) is not None]
     scalars = tuple(arg for index, arg in enumerate(node.args) if found != [index])
     if len(found) != 1 or (node.op == "div" and found != [0]) or any(has_op(arg, _VECTORS) for arg in scalars):
         return None
-    parts = coordinates(node.args[found[0]]) or ()
+    parts = _coordinates(node.args[found[0]]) or ()
     if node.op == "div":
         return tuple(Node("div", (part, *scalars)) for part in parts)
     return tuple(Node("mul", (*scalars, part)) for part in parts)
 
 
 def as_group(node: Node) -> Node | None:
-    """Returns 1/5 (3, 4) or (1, 2) + t (3, 4) as one tuple; None for others, and for V(3, 4), which may be a point."""
-    if node.op not in ("add", "mul", "div", "neg", "pow") or not has_op(node, frozenset({"group"})):
-        return None
-    if node.op == "mul" and any(symbols(arg) for arg in node.args if arg.op != "group"):
+    """Returns 1/5 (3, 4) or (1, 2) + t (3, 4) as one tuple; None for other nodes."""
+    if node.op not in ("add", "mul", "div", "neg", "pow") or not has_op(node, _GROUP):
         return None
     parts = coordinates(node)
     return None if parts is None else Node("group", parts, "()")
