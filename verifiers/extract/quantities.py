@@ -39,11 +39,12 @@ _UNITS = (
 )
 # Units that may follow a number without a space and are not variables: "750m", "12cm", but not "5s" or "3m + 2".
 _TOUCHING = rf"(?:[cdmk]m[²³]?|m[²³]?|[mk]?g|[mcd]l|L|km/h|m/s)(?![{_LETTERS}\d^]|/(?!(?:h|s)\b)|\s?[-+*/=^·×(])"
+_TERM = r"(?:(?!\\[])])[^\s=<>≤≥≡,;，、。$\u3040-\uffff]){1,60}"
+_TERMS = rf"{_TERM}(?:\s?[-+−*/·×]\s?{_TERM}){{0,8}}"
 _IN_DIGITS = lazy_pattern(
     r"(?P<formula>\$(?!\s|[\d.,]+\s(?![\\<>=≤≥+*^]))[^$\n]{1,100}(?<!\s)\$|\\\([^\n]{1,100}?\\\))"
     rf"|(?<![{_LETTERS}\d)}}^.])"
-    r"(?P<relation>[A-Za-z](?:\([a-z]\))?\s?(?:[=<>≤≥≡])\s?[^\s=<>≤≥≡,;，、。$\u3040-\uffff]{1,60}"
-    r"(?:\s?[-+−*/·×]\s?[^\s=<>,;，、。$\u3040-\uffff]{1,60}){0,8}"
+    rf"(?P<relation>[A-Za-z](?:\([a-z]\))?\s?[=<>≤≥≡]\s?{_TERMS}(?:\s?=\s?{_TERMS}){{0,6}}"
     r"(?<![.!?)])(?:\s?\(mod \d{1,9}\))?)|(?=\d)(?<![\d:.])(?P<time>\d{1,2}:\d{2}(?![\d:])(?:\s?[apAP]\.?\s?[mM]\b\.?)?"
     r"|\d{1,2}\.\d{2}(?=\s[apAP]\.?[mM]\b)|\d{1,2}\.\d{2}\suur\b|\d{1,2}(?:[.:]\d{2})?\s?Uhr\b(?:\s\d{2}(?!\d))?"
     r"|\d{1,2}(?=\s?[apAP]\.?[mM]\b)\s?[apAP]\.?[mM]\b|\d{1,2}\s?h\s?\d{2}(?!\s?min|\d))"

@@ -11,6 +11,7 @@ from verifiers.extract.hedges import CONTRAST, OR_VALUE, RESTATEMENT
 from verifiers.extract.quantities import ROOT
 from verifiers.extract.sentences import BEFORE_AND, MATHS, NUMBER, last_sentence, sentence_ends, sentence_start
 from verifiers.extract.spans import Extraction, Span
+from verifiers.extract.statement_words import OPPOSED
 from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _LATE = 600  # characters before the end that can be the conclusion
@@ -78,6 +79,9 @@ _CONCLUSION = any_case(
     r"|trouve)|obtenemos|tenemos|queda|obtemos|temos|fica|otteniamo|abbiamo|si ha|si ottiene|получаем|имеем)\b[,:]?"
     rf"(?: that\b)?\s+)?(?<=\s)[*_]*{_EXPRESSION}[*_]*"
 )
+_DENIES = any_case(r"\b(?:not|never)\b|n['’]t\b")
+_IN_BLOCK = lazy_pattern(r"(?:[A-Za-z]\s?=\s?)?[-−+\d\s.,/^*()\[\]{}√π±²³]+")
+_BLOCK = lazy_pattern(r"\n```\w{0,10}[ \t]*\n([^\n`]{1,200})\n```\Z")
 _COMPOSED = lazy_pattern(r"[=<>≤≥≡^√π∞±+*·×/()\[\]{}\\²³⁴-⁹∅,]|\d[-−–]\d|\w [-−–] \w|\d\s?[A-Za-z]|pi")
 _NAMED = lazy_pattern(r"[\s$\\(]*(?:[A-Za-z](?:\([a-z]\))?['′]{0,2}(?:\([a-z]\))?|d[a-z]/d[a-z])\s?=")
 _OR = lazy_pattern(r"\b(?:or|oder|ou|o)\b")
@@ -272,8 +276,28 @@ def _without_check(text: str, low: int, end: int) -> int:
 
 
 def _displayed(text: str, low: int, end: int) -> Extraction | None:
-    """Returns the displayed formula that ends the text, or None."""
-    stop = _before_stop(text, low, end)
+    """Returns the displayed formula, or the code block of one line of maths, that ends the text, or None."""
+    span = _one_line_of_code(text, low, end) or _display(text, low, _before_stop(text, low, end))
+    if span is None:
+        return None
+    lead = text[max(low, span[0] - 200) : span[0]].partition("```")[0].rstrip(" \t\n:*")
+    sentences = sentence_ends(lead).split(lead)
+    if SETUP.match(sentences[-1]) and not CONCLUDES.search(sentences[-1].partition(",")[2]):
+        return Extraction(None, "premise")
+    in_code = text.endswith("`", low, end)
+    if UNSURE.search(sentences[-1]) or NEED.search(sentences[-1]) or starts_negated(sentences[-1][-4:]):
+        return Extraction(None, "code" if in_code else "unsure")
+    if in_code and (OPPOSED.search(sentences[-1]) or _DENIES.search(sentences[-1])):
+        return Extraction(None, "code")
+    return Extraction(span, "maths")
+
+
+def _one_line_of_code(text: str, low: int, end: int) -> Span | None:
+    block = _BLOCK.search(text, low, end) if text.endswith("`", low, end) else None
+    return block.span(1) if block and text.count("```", low, end) == 2 and _IN_BLOCK.fullmatch(block[1]) else None
+
+
+def _display(text: str, low: int, stop: int) -> Span | None:
     closing = next((sign for sign in ("\\]", "$$", "*}", "}") if text.endswith(sign, low, stop)), "")
     opening = {"\\]": text.rfind("\\[", low, stop - 2), "$$": text.rfind("$$", low, stop - 2)}.get(
         closing, text.rfind("\\begin{", low, stop) if closing else -1
@@ -281,13 +305,7 @@ def _displayed(text: str, low: int, end: int) -> Extraction | None:
     match = MATHS.match(text, opening, stop) if opening >= 0 else None
     if match is None or match.end() != stop or (match[0][0] == "$" and not match[0].startswith("$$")):
         return None
-    lead = text[max(low, opening - 200) : opening].rstrip(" \t\n:*")
-    sentences = sentence_ends(lead).split(lead)
-    if SETUP.match(sentences[-1]) and not CONCLUDES.search(sentences[-1].partition(",")[2]):
-        return Extraction(None, "premise")
-    if UNSURE.search(sentences[-1]) or NEED.search(sentences[-1]) or starts_negated(sentences[-1][-4:]):
-        return Extraction(None, "unsure")
-    return Extraction(match.span(), "maths")
+    return match.span()
 
 
 def _no_prose(text: str) -> bool:

@@ -452,6 +452,9 @@ def _percent(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
     value = rational(gold.node)
     if value is None or abs(value) < 1 or not policy.asks_percent:
         return reason
+    asked = asked_of(policy.prompt[-2000:])
+    if asked.things and not _PERCENT.search(asked.sentence):
+        return "unit_clash"  # 18% of the litres that are asked for
     return _numbers(gold.node, _bare(answer.node), None, policy, budget)
 
 
