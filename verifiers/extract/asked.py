@@ -19,6 +19,8 @@ _COUNTS = any_case(
     r"|\bhow much(?: more)?|\b(?:what|which) number of|\bnumber of|\bwie ?viele?(?: mehr)?|\bcombien (?:y a-t-il"
     r"|[^\W\d_]+(?:-t)?-(?:ils?|elles?|on)) de|\bcombien(?: de\b)?|\bcu[aá]nt[oa]s(?: más)?"
     r"|\bquant[oa]s|\bquant[eio]|\bсколько|\bскільки|\bkolik|πόσ[αεο]\w*|(?<!\w)چند(?! درصد)"
+    r"|\bnombre (?:total )?de|\bn[uú]mero (?:total )?d[ei]|\banzahl (?:der|von|aller)"
+    r"|(?<!\w)количество|\baantal|\bantalet"
     r"|\bhoeveel|\bhur många|\bile|\bkaç|\bbao nhiêu|\bberapa(?: banyak)?"
     r"|(?<!\w)كم|(?<!\w)कितने|(?<!\w)कितनी)\s+|\bcombien d['’]"
 )

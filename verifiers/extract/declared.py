@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from verifiers.lazy_pattern import any_case
 
 _LONGEST = 160  # characters
@@ -26,7 +28,8 @@ _IS = r"(?:is|are|denotes?|ist|sind|est|sont|es|son|é|são|è|sono|—|-|是|�
 _DECLARES = any_case(
     r"(?P<word>(?<![^\W\d_])(?:where|with|for|here|wobei|mit|für|où|avec|pour|donde|con|para|onde|com|dove|per|где|для)\s"
     r"|其中|这里)"
-    r"\s*(?:(?:all|any|every|some|an?|arbitrary)\s)*(?:(?P<kind>integers?|constants?)\s)?"
+    r"\s*(?:(?:all|any|every|some|an?|arbitrary)\s)*(?:(?:real|positive|natural|rational|non-?negative)\s)*"
+    r"(?:(?P<kind>integers?|constants?)\s|numbers?\s|reals?\s)?"
     rf"(?P<letters>{_LETTERS})(?:\s*{_OVER}|{_CLOSED}{_IS}\s*(?:{_KINDS})|(?P<bare>{_CLOSED}))[\s.。]*\Z"
 )
 
@@ -34,8 +37,11 @@ _DECLARES = any_case(
 def without_declaration(text: str) -> str:
     """Returns the text without a declaration of integers or constants at its end; any other text unchanged."""
     found = _DECLARES.search(text, max(0, len(text) - _LONGEST))
-    if found is None or (found["bare"] is not None and found["kind"] is None):
+    if found is None:
         return text
+    if found["bare"] is not None and found["kind"] is None:
+        letter = re.escape(found["letters"].strip("\\$( "))
+        return text[: found.start("word")].rstrip(" ,") if re.search(rf"\({letter}\)\$?\s*=", text) else text
     if found["over"] and found["over"].strip("{} ")[-1] in "Rℝ" and not found["letters"].strip("\\$( ")[0].isupper():
         return text  # only capitals name arbitrary constants
     return text[: found.start("word")].rstrip(" ,;，\n")

@@ -44,7 +44,7 @@ _TERMS = rf"{_TERM}(?:\s?[-+−*/·×]\s?{_TERM}){{0,8}}"
 _IN_DIGITS = lazy_pattern(
     r"(?P<formula>\$(?!\s|[\d.,]+\s(?![\\<>=≤≥+*^]))[^$\n]{1,100}(?<!\s)\$|\\\([^\n]{1,100}?\\\))"
     rf"|(?<![{_LETTERS}\d)}}^.])"
-    rf"(?P<relation>[A-Za-z](?:\([a-z]\))?\s?[=<>≤≥≡]\s?{_TERMS}(?:\s?=\s?{_TERMS}){{0,6}}"
+    rf"(?P<relation>[A-Za-z](?:⁻¹)?(?:\([a-z]\))?\s?[=<>≤≥≡]\s?{_TERMS}(?:\s?=\s?{_TERMS}){{0,6}}"
     r"(?<![.!?)])(?:\s?\(mod \d{1,9}\))?)|(?=\d)(?<![\d:.])(?P<time>\d{1,2}:\d{2}(?![\d:])(?:\s?[apAP]\.?\s?[mM]\b\.?)?"
     r"|\d{1,2}\.\d{2}(?=\s[apAP]\.?[mM]\b)|\d{1,2}\.\d{2}\suur\b|\d{1,2}(?:[.:]\d{2})?\s?Uhr\b(?:\s\d{2}(?!\d))?"
     r"|\d{1,2}(?=\s?[apAP]\.?[mM]\b)\s?[apAP]\.?[mM]\b|\d{1,2}\s?h\s?\d{2}(?!\s?min|\d))"
@@ -61,6 +61,11 @@ ROOT = lazy_pattern(  # "2√3", "36π", "4π/3"
     r"(?<![\w^/.,·×+−-])(?<![·*×+−-] )(?<!\d\*)(?=[\d√π])\d{0,9}(?:[.,/]\d{1,9})?"
     r"(?:√(?:\d{1,9}|\([\d+−/-]{1,20}\))|(?:(?<=\d)\s?π|π(?=\s?/))(?:\s?/\s?\d{1,9})?)"
     r"(?![A-Za-z0-9_^/(²³])(?!\s?[-+−·×*]\s?[\w(√])"
+)
+_EXPONENT = lazy_pattern(r"\d[eE][-+]?\d")
+_SCIENTIFIC = lazy_pattern(  # "1.5×10⁸", "3.6e11"
+    r"(?<![\w^/.,·×*])[-−]?\d+(?:[.,]\d+)?(?:\s?(?:[×·⋅*x]|\\times|\\cdot)\s?10\s?(?:\^\s?(?:[-−+]?\d{1,3}|\{[-−]?\d{1,3}\}"
+    r"|\([-−]?\d{1,3}\))|⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3})|[eE][-+]?\d{1,3})(?![A-Za-z\d])"
 )
 _NUMBERS = lazy_pattern(r"\d+")
 _IN_WORDS = any_case(r" power| root | or minus | over | squared| cubed|\ba dozen")
@@ -116,6 +121,8 @@ def quantities(text: str, start: int, end: int, language: str) -> tuple[Quantity
     east = language in ("zh", "ja", "ko")
     shares = [*_shares(text, start, end), *_spelled(_CLOCK, "time", text, start, end)] if east else []
     roots = _spelled(ROOT, "formula", text, start, end) if "√" in text or "π" in text else []
+    if "10" in text or _EXPONENT.search(text, start, end):
+        roots += _spelled(_SCIENTIFIC, "formula", text, start, end)
     if language == "en" and _IN_WORDS.search(text, start, end):
         roots += worded(text, start, end)
     in_digits = [_in_digits(match) for match in _IN_DIGITS.finditer(text, start, end)]

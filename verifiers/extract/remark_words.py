@@ -117,6 +117,62 @@ EXCLAIMS = any_case(
     r"|سهل)\w*(?: على الإطلاق)?|बुरा नहीं)"
     r"[\s*_)]*[!！][\s*_)]*"
 )
+# "¡Listo!", "Danke.", "谢谢！": a sentence that only ends the text.
+_THE_ANSWER = r"(?:the |my )?(?:final )?(?:answer|result|solution)"
+STATED = any_case(  # "The answer is boxed above.", "I stand by this."
+    rf"[\s*_(]*+(?:(?:see|{_THE_ANSWER}(?: is| has been| was)?) (?:(?:boxed|given|stated|shown) )?(?:above|in the box"
+    rf"|boxed)"
+    rf"|i(?:['’]ve| have)? boxed {_THE_ANSWER}(?: as (?:requested|required|asked|instructed))?"
+    rf"|(?:as (?:requested|required|asked),? )?the (?:final )?answer is boxed(?: as (?:requested|required))?"
+    rf"|the (?:boxed (?:number|value|expression) is|box (?:contains|holds|has|shows)) {_THE_ANSWER}"
+    r"|(?:(?:i|i['’]m|i am) )?(?:stand(?:ing)? by|stick(?:ing)? with|going with|submit(?:ting)?) (?:this|it|that)"
+    r"(?: answer| result)?|i['’]ll go with (?:this|it|that)|(?:i )?submit(?:ting)?|locked in|(?:that settles it|case"
+    r" closed)"
+    r"|period|full stop|final|trust me|moving on|next (?:question|problem)(?:,? please)?|phew|yay+|woo-?hoo+|hooray"
+    r"|boom"
+    r"|easy(?: peasy)?|not bad|no tricks? here|(?:please )?(?:mark|grade|score|accept) (?:this|it)(?: as)?(?: correct"
+    r"| right)?"
+    r"|(?:double-?|re-?)?(?:checked|verified)(?: twice| again| by \w+)?|no need to change anything|nothing to (?:add"
+    r"|change)"
+    r"|no (?:further|more|other) (?:simplification|steps?|work|changes?)(?: (?:is|are))?(?: (?:possible|needed"
+    r"|required))?"
+    r"|edit: (?:formatting(?: only)?|fixed (?:a )?typos?(?: in [^.!?\d]{1,30})?|[^.!?\d]{0,40}answer unchanged)"
+    r"|dimensionless"
+    r"|(?:token|word)s?(?: count)?: \d+|difficulty: (?:easy|medium|hard)"
+    r"|(?:die )?antwort steht (?:in der box|im kasten|oben)|(?:dabei bleibe ich|ich bleibe dabei)|punkt"
+    r"|(?:nach)?geprüft"
+    r"|(?:la )?réponse est (?:encadrée|ci-dessus|dans le cadre)|je maintiens(?: ma réponse)?|point final|vérifié"
+    r"|(?:la )?respuesta está (?:en el recuadro|arriba|en la caja)|punto final|comprobado|(?:a )?resposta está (?:na"
+    r" caixa"
+    r"|acima)|ponto final|mantenho(?: a resposta)?|(?:la )?risposta è (?:nel riquadro|sopra)|confermo|проверено|точка"
+    r"|ответ (?:в рамке|выше|окончательный(?:, пересматривать не буду)?)|答案(?:在框内|已框出"
+    r"|如上)|(?:这就是)?最终答案|下一题"
+    r"|(?:答え|解答)は(?:上記|枠内)の(?:通り|とおり)(?:です)?|次の問題)[.!。！\s*_)]*"
+)
+ENDS = any_case(
+    r"[\s¡*_(]*+(?:(?:and|und|et|y|e|и)\s)?(?:"
+    r"thank(?:s| you)(?: (?:so|very) much| a lot)?(?: for (?:reading|asking))?|you['’]re welcome|(?:good)?bye|cheers"
+    r"|good luck"
+    r"|(?:all )?done|the end|end|finished|(?:best|kind) regards|have a (?:nice|great|good) (?:day|one)"
+    r"|see you(?: soon)?"
+    r"|(?:et )?voilà(?: tout)?|merci(?: beaucoup| à vous)?|de rien|bonne (?:journée|chance|soirée|continuation)"
+    r"|bon courage"
+    r"|à bientôt|fini|terminé|c['’]est (?:tout|fini)|(?:vielen )?dank(?:e|e schön|e sehr)?|bitte(?: schön| sehr)?"
+    r"|gern geschehen|viel (?:erfolg|glück|spaß)|viele grüße|tschüss|bis bald|fertig|ende|geschafft|das war['’]?s"
+    r"|(?:muchas )?gracias|de nada|(?:mucha |buena )?suerte|saludos|hasta (?:luego|pronto)|adiós|listo|ya está|fin"
+    r"|hecho"
+    r"|eso es todo|(?:muito )?obrigad[oa]|boa sorte|até (?:logo|mais|breve)|tchau|pronto|é isso(?: aí)?|feito|fim"
+    r"|abraços?"
+    r"|(?:mille )?grazie(?: mille)?|prego|buona (?:giornata|fortuna|serata)|ciao|(?:ecco )?fatto|finito|ecco|a presto"
+    r"|спасибо(?: за внимание)?|пожалуйста|удачи|всего доброго|до свидания|готово|конец|вот и вс[её]|дякую|готовий"
+    r"|dank (?:je|u)(?: wel)?|bedankt|graag gedaan|succes|klaar|tot ziens|groetjes|tack|lycka till|klart|hej då"
+    r"|dziękuję"
+    r"|powodzenia|gotowe|koniec|teşekkürler|kolay gelsin|bitti|cảm ơn(?: bạn)?|xong|terima kasih|selesai"
+    r"|(?:谢谢|感谢)(?:大家|你|您|阅读)?|(?:回答|解答)?(?:完毕|完成|结束|终了)|搞定|再见|加油"
+    r"|(?:どうも)?ありがとう(?:ございま(?:す|した))?|以上(?:です)?|(?:解答)?(?:終わり|終了)(?:です)?|완료|끝|감사합니다"
+    r"|고맙습니다"
+    r"|이상입니다|شكر[اً]*|انتهى|بالتوفيق|धन्यवाद)[.!。！\s*_)]*"
+)
 # "The intercept isn't asked for.", "The change depends on the banknote.": something that the sentence before lacks.
 NOT_ASKED = Gated(
     r"(?:(?:is|are|was|were)(?:n['’]t| not) (?:\w+ )?(?:asked|needed|required|wanted|relevant|of interest"
@@ -222,7 +278,8 @@ ONLY_THEN = any_case(
     r"|tylko)\b"
 )
 WARNING = any_case(
-    rf"[\s*_-]*(?:(?:also|and|but|note|please|careful|achtung|auch|und|attention|et|aussi|ojo|y|também|e|anche)[,:!]?\s)?"
+    rf"[\s*_-]*(?:(?:also|and|but|note|please|careful|achtung|auch|und|attention|et|aussi|ojo|y|também|e"
+    rf"|anche)[,:!]?\s)?"
     rf"(?:{CONFUSED})"
 )
 WHO = (
@@ -297,7 +354,8 @@ _ABOUT = (
 )
 ROUNDED = any_case(
     r"(?P<exact>\d+\s?/\s?\d{1,9}|\\[dt]?frac\{\d{1,9}\}\{\d{1,9}\}"
-    r"|(?:\\(?:[dt]?frac|sqrt)\{[^()]{1,60}\}|\d{0,9}(?:\\pi|π)|√\d{1,9}|\\sqrt\d)|\$[^$\n]{0,60}[\\^√π][^$\n]{0,60}\$)"
+    r"|(?:\\(?:[dt]?frac|sqrt)\{[^()]{1,60}\}|\d{0,9}(?:\\pi|π)|√\d{1,9}|\\sqrt\d"
+    r"|(?:\d{1,9}\*)?sqrt\(\d{1,9}\))|\$[^$\n]{0,60}[\\^√π][^$\n]{0,60}\$)"
     r"\s?(?:\$|\\\)|\\\])?(?:\s[^\W\d_]{2,}[²³]?){0,3}"
     rf"(?P<rounded>\s*\((?:{_ABOUT})\s*(?:\$|\\\()?(?P<in_brackets>\d{{1,9}}(?:[.,]|\{{,\}})\d{{1,12}})(?:\.\.\.|…)?"
     r"(?:\$|\\\))?(?:\s[^\W\d_]{2,}){0,3}\)"

@@ -80,7 +80,7 @@ def _before_remark(text: str, stop: int) -> int | None:
         if text[stop - 1] in "?？؟" or words.SHOWING.search(text, begin, stop):
             return begin
         return None if words.NUMBERS.search(text, begin, stop) else begin
-    alone = words.EXCLAIMS.fullmatch(text, begin, stop) or words.AGREES.fullmatch(text, begin, stop)
+    alone = any(one.fullmatch(text, begin, stop) for one in (words.EXCLAIMS, words.AGREES, words.ENDS, words.STATED))
     if alone or _is_of_something_else(text, begin, stop) or _fits(text, begin, stop):
         return begin
     given_up = words.GIVEN_UP.match(text, begin, stop)

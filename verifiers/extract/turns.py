@@ -6,8 +6,10 @@ from verifiers.extract.gates import Gated
 
 CORRECTION = Gated(
     r"\b(?:wait|actually|correction|corrected|correcting|mistake|mistaken|error|sorry|oops|recheck|rechecking|re-check"
-    r"|recalculat\w+|re-?evaluat\w+|re-?examin\w+|revis\w+|reconsider\w*|let me (?:re|fix|check|try)|on second thought"
-    r"|scratch that|i misread|i meant?|that's wrong|that is wrong|is incorrect|is wrong|was wrong|hmm|(?:no|nein|non"
+    r"|recalculat\w+|re-?evaluat\w+|re-?examin\w+|revis\w+|reconsider\w*|let me (?:re|fix|check|try)"
+    r"|on second thought"
+    r"|(?:scratch|scrap|strike|forget) (?:that|it)|never ?mind|i misread|i meant?|that's wrong|that is wrong"
+    r"|is incorrect|is wrong|was wrong|hmm|(?:no|nein|non"
     r"|não|nee|nej|nie)[,:;.!]|instead|should be|should have been|rather)(?![a-z])|(?<!\w)нет[,.]|修正|更正|不对|不對"
     r"|错了|錯了|等等|ошиб|исправ|точнее"
     r"|(?<![^\W\d_])(?:ops|opa|epa|ups|uy|oups|hoppla|ой|упс|стоп|постой)(?![^\W\d_])|待って|잠깐"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from fractions import Fraction
 
 from verifiers.extract import Extraction, after_thinking
@@ -36,6 +37,8 @@ _DENIES = any_case(  # before lines of values
     r"|nessun\w*|sbagliat\w+|forse|niet|geen|fout\w*|misschien|nie|inte|fel)\b|(?<!\w)(?:не|неверн\w*|может)(?!\w)"
     r"|[不错錯非]|誤|ない|かも|아니|않|틀린|ليس|خطأ"
 )
+_NUMBERED = lazy_pattern(r"([^\W\d_]{3,20}) (\d{1,9})")
+_WHICH = r"\b(?:which|what|welche[rmns]?|quel(?:le)?|qué|cuál|qual|quale|welke?|как\w+)"
 _BULLET = lazy_pattern(r"\s*(?:[-*•]|\d\.)\s+")
 _BRACKET = lazy_pattern(r"[\[(]\s*$")
 _JOINT = lazy_pattern(r"[^\d.!?;\[\]()]{1,60}")  # ", and it can also be", " and Jerry gets"
@@ -154,6 +157,9 @@ def number_of_things(text: str, prompt: str) -> Fraction | None:
     if value is not None or not 1 < len(words) < 10:
         return value
     asked = prompt.casefold()
+    named = _NUMBERED.fullmatch(plain.casefold())
+    if named and re.search(rf"{_WHICH} {named[1]}\b", asked):
+        return Fraction(named[2])  # "Day 8" for "On which day ...?"
     for cut in range(len(words) - 1, 0, -1):
         if words[cut] not in asked:
             return None

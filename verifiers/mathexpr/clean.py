@@ -70,6 +70,7 @@ _THOUSANDS = lazy_pattern(
 )
 _SPACED_NUMBER = lazy_pattern(r"(?<![\d.,/^_{(\[])(?<![\d,;] )[1-9]\d{0,2}(?: \d{3})+(?![\d/]| \d|[,;] ?\d)")
 _SPACED_DECIMAL = lazy_pattern(r"([+-]?[1-9]\d{0,2}(?: \d{3})+)(,\d{1,2}(?:\D.*)?)", re.DOTALL)
+_GOING_ON = lazy_pattern(r"(?<=\d)\s?\.\.\.(?=\s*(?:≈|\\approx))")
 _PREFIX = lazy_pattern(r"\\nabla\s*(?=[A-Za-z](?:\([^()=]*\))?\s*=)|\bm(?=\\angle)")  # labels of gradients and angles
 _NO_SPACE = lazy_pattern(r"(?<=\d)\\!(?=\d)")
 _DECIMAL_COMMA = lazy_pattern(r"(?<=\d)\{,\}(?=\d)")  # not a separator of thousands
@@ -153,6 +154,8 @@ def clean(text: str) -> str:
         text = _DOUBLED.sub(r"\\", text)
     if "{e" in text or "{E" in text:
         text = _TIMES_TEN.sub(r" \\times 10^{\1}", text)
+    if "..." in text and ("≈" in text or "\\approx" in text):
+        text = _GOING_ON.sub("", text)
     if "dots" in text or "..." in text:
         text = _ALL_INTEGERS.sub(r", \1 \\in \\mathbb{Z}", text)
     if " in " in text or " out of " in text:

@@ -244,7 +244,7 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
             )
             parts = _parts(answer.node, len(gold.node.args)) if vectors else None
             return reason if parts is None else _vector(gold, Answer("tuple", items=parts), policy, budget)
-        case "list" if answer.comma is not None and (rational(gold.node) or Fraction(1)).denominator != 1:
+        case "list" if answer.comma is not None and not _is_integer(gold.node):
             return _scalars(gold, answer.comma, policy, budget)
         case "list" if answer.joined_by == "=":  # x = y = 2
             return _best(compared(gold, item, policy, budget) for item in answer.items)
@@ -286,6 +286,11 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
         case "choice" if answer.words == ("I",) and has_op(gold.node, frozenset({"matrix"})):
             return _scalars(gold, Answer("scalar", symbol("I")), policy, budget)
     return "type_clash"
+
+
+def _is_integer(node: Node) -> bool:
+    value = rational(node)
+    return value is not None and value.denominator == 1
 
 
 def _option(text: str) -> Answer:

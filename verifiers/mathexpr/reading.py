@@ -233,7 +233,7 @@ def _lines(text: str) -> str:
         if "&" in _ALIGNED.sub(r"\1", body):
             return text  # a function by cases
         body = _ALIGNED.sub(r"\1", body)
-    lines = [line.replace("&", " ").strip(" ,;") for line in re.split(r"\\\\(?:\s*\[[^\[\]]{1,12}\])?", body)]
+    lines = [line.replace("&", " ").strip(" ,;\n\t") for line in re.split(r"\\\\(?:\s*\[[^\[\]]{1,12}\])?", body)]
     joined = ""
     for line in filter(None, lines):
         joined += ("" if not joined else " " if _RELATION.match(line) else " , ") + line
