@@ -17,6 +17,7 @@ from verifiers.extract.contrasts import may_contrast
 from verifiers.extract.corrected import corrected
 from verifiers.extract.denials import denied_after, replaced
 from verifiers.extract.echo import repeats_prompt
+from verifiers.extract.gates import Gated
 from verifiers.extract.hedges import hedge, restated
 from verifiers.extract.last_sentences import before_check
 from verifiers.extract.operands import final_expression, whole_expression
@@ -74,10 +75,23 @@ _NEXT_QUESTION = lazy_pattern(
 )
 # "Question: is that right?", "Problem: I forgot to double it.": no other question, but an objection.
 _OF_THE_ANSWER = any_case(
+    r"\W*(?:(?:wrong|incorrect|no|nope|falsch|nein|faux|non|mal|errado|sbagliato|неверно|нет)(?![^\W\d_])|错|不对|違)|"
     r"\W*(?:(?:is|was|does|did|are|but|oh|well|could|can)\s)?"
     r"(?:that|this|it|my|the (?:answer|result|solution|above|last))\b"
 )
 _CLOSED = any_case(r"(?:[^\w<]|</?\w+>)*+")  # what closes an answer
+_GIVES_UP = Gated(
+    r"\b(?:i(?:['’]m| am) (?:not able|unable) to|i (?:can(?:not|['’]t)|could(?: not|n['’]t)|do(?: not"
+    r"|n['’]t) know how to)"
+    r" (?:\w+ )?(?:evaluate|solve|compute|answer|determine|calculate|do|complete)|(?:leave|left)"
+    r" (?:it|this) (?:unanswered|open|blank)"
+    r"|i give up|no idea how|ich kann (?:das|es|die|diese)[^.]{0,30} nicht (?:lösen|berechnen"
+    r"|beantworten)|ich weiß nicht, wie"
+    r"|je ne (?:peux|sais) pas (?:résoudre|calculer|répondre)|no (?:puedo|sé cómo|sé) (?:resolver|calcular|responder)"
+    r"|não (?:consigo|sei) (?:resolver|calcular|responder)|non (?:riesco a|so) (?:risolvere|calcolare|rispondere))\b"
+    r"|не (?:могу|умею|знаю, как) (?:решить|вычислить|ответить|найти)|我(?:无法|不会|不能)(?:解|计算|回答|做)"
+    r"|解けません|計算できません|풀 수 없"
+)
 _RELATES = lazy_pattern("[=<>≤≥≡]")
 _COMMAND = lazy_pattern(r"\\(?:(?:begin|end)\s*\{[a-z]+\*?\}|[A-Za-z]+)")
 _DIGITS = lazy_pattern(r"\d+")
@@ -163,7 +177,15 @@ def _find(text: str, *, strict: bool, prompt: str | None) -> Extraction:
         return Extraction(None, "empty")
     found = _phrased(text, start, end, prompt)
     astray = found.span is not None and is_astray(text, start, found.span, end, prompt)
-    return Extraction(None, "unsure") if astray else found
+    return Extraction(None, "unsure") if astray or _refused(text, start, found) else found
+
+
+def _refused(text: str, start: int, found: Extraction) -> bool:
+    """Returns whether the writer gives up before a value that no conclusion leads to."""
+    if found.span is None or found.source == "anchor":
+        return False
+    *_, refusal = None, *_GIVES_UP.finditer(text, start, found.span[0])
+    return refusal is not None and CONCLUSION.search(text, refusal.end(), found.span[0]) is None
 
 
 def _are_headings(text: str, start: int, last: int, end: int) -> bool:

@@ -13,7 +13,7 @@ COMPARES = Gated(
         r"inférieure?s?|supérieure?s?|moins|plus|moitié|double|triple|carré|racine|kleiner|größer|weniger"
         r"|mehr|mindestens|höchstens|unter|über|hälfte|doppelte?|dreifache|quadrat|wurzel|menor|mayor|menos"
         r"|más|mitad|doble|cuadrado|raíz|maior|mais|metade|dobro|quadrado|raiz|minore|maggiore|meno|più|metà"
-        r"|doppio|quadrato|radice|меньше|больше|менее|более|половин\w*|вдвое|квадрат\w*|куб\w*|корень|أقل"
+        r"|doppio|quadrato|radice|меньше|больше|менее|более|половин\w*|вдвое|удвоенн\w*|утроенн\w*|quadratwurzel|kubikwurzel|logarithmus|квадрат\w*|куб\w*|корень|أقل"
         r"|أكبر|أصغر|أكثر|ضعف|نصف|مربع|جذر|küçük|büyük|az|fazla|yarısı|katı|karesi|nhỏ hơn|lớn hơn|ít|nhiều"
         r"|bình phương|căn|kurang|lebih|mniej\w*|więcej|większ\w*|minder|meer|groter|helft|less|more|greater"
         r"|fewer|larger|smaller|least|most|under|over|below|above|between|within|кратн\w+|кратен|делится|почти"

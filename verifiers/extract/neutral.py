@@ -31,6 +31,7 @@ _SENTENCE_IN_BOX = lazy_pattern(
     r"\\boxed\s*\{\s*\\(?:text|mbox|textrm|textbf|mathrm)\s*\{([^{}]{5,200})\}\s*\}(?=[\s$.\\)\]]*\Z)"
 )
 _BRACKETED = lazy_pattern("【([^【】\n]{1,12})】")
+_DASHED = any_case(r"(?<=\banswer )—(?= )|(?<=\bresult )—(?= )|(?<=\bantwort )—(?= )|(?<=\bréponse )—(?= )")
 _LED = lazy_pattern(r"(?:(?<=^答え)|(?<=\n答え))\u3000")
 _NESTED = lazy_pattern(r"\[\[[^][\n]{1,200}\](?:\s{0,9},?\s{0,9}\[[^][\n]{1,200}\]){1,20}\s{0,9}\]")
 _TAIL = 20_000  # characters that are read
@@ -44,6 +45,7 @@ def with_plain_marks(text: str) -> str:
     A label in black brackets, such as 【答】, gets a colon, and so does 答え at the beginning of a line.
     """
     text = _STRUCK.sub(_blank, text) if "~~" in text else text
+    text = _DASHED.sub(":", text) if "—" in text else text
     text = _BRACKETED.sub(r" \1：", text) if "【" in text else text
     text = _LED.sub("：", text.replace("∶", ":")) if "答え" in text or "∶" in text else text
     return _NESTED.sub(lambda match: match[0].replace("\n", " "), text) if "[[" in text else text

@@ -368,7 +368,7 @@ INSTEAD = lazy_pattern(
     r"[，,、]?\s*(?:而不是|而非|并不是|并非|不是)\s?(?P<value>[$\d][\d.,/:$]*)[^，。、\d]{0,12}[.。!！]?"
 )
 NOT_THIS = any_case(
-    r"(?:\s*[,;(—–]\s*(?:(?:and|but|und|et|mais|y|pero|e|mas|ma|и|а|en|och|i|a|ve)\s)?|\s(?:and|und|et|y|e|и|en|och"
+    r"(?:\s*[,;(—–]\s*(?:(?:and|but|so|und|also|et|mais|donc|y|pero|e|mas|ma|quindi|и|а|en|dus|och|i|a|ve)\s)?|\s(?:and|und|et|y|e|и|en|och"
     r"|i)\s)(?:(?:вовсе|совсем|отнюдь|gar|certainly|definitely|surtout)\s)?"
     r"(?:not|nicht|keine?|non(?: pas)?|pas|no|não|niet|geen|inte|nie|ani|ni|nem|né|noch|не|ни|bukan"
     r"|neither)\s+(?:etwa\s|just\s)?"

@@ -9,8 +9,14 @@ from verifiers.lazy_pattern import any_case, lazy_pattern
 
 NO_SOLUTION = (
     r"there (?:(?:is|are) no|(?:is|are)nt any) (?:such )?(?:real |integer |rational )?(?:solutions?|roots?|pairs?"
-    r"|numbers?|values?|triples?|functions?|integers?|points?)(?: at all)?|no (?:real |integer )?solutions? exists?"
-    r"|(?:(?:the|this) (?:equation|system|inequality)|it) has no (?:real |integer |rational )?solutions?(?: at all)?"
+    r"|numbers?|values?|triples?|functions?|integers?|points?)(?: \$?[a-z]\$?)?(?: at all| (?:that"
+    r"|which) (?:satisfy|solve) (?:it|this|the"
+    r" (?:equation|condition|inequality|system)|this (?:equation|condition|inequality|system)))?"
+    r"|there is no (?:real )?\$?[a-z]\$?"
+    r" (?:with this property|that (?:satisfies|solves) (?:it|this|this equation|the equation))|no"
+    r" (?:real |integer )?solutions? exists?"
+    r"|(?:(?:the|this) (?:equation|system|inequality)|it) has no (?:real |integer |rational )?"
+    r"(?:solutions?|roots?)(?: at all| over the reals| in the real numbers)?"
     r"|ليس للمعادلة (?:أي )?(?:حل|حلول)"
     r"|(?:es gibt |(?:sie|die gleichung) hat )?(?:uberhaupt |also |daher |somit )*keine (?:reelle |ganzzahlige )?"
     r"losung(?:en)?|nicht losbar"
@@ -85,7 +91,7 @@ def all_reals(text: str) -> bool:
 
 def says_no_solution(text: str) -> bool:
     """Returns whether the whole text, with its negation, says that there is no solution ("keine Lösung")."""
-    return len(text) < 60 and _NO_SOLUTION.fullmatch(_folded(text)) is not None
+    return len(text) < 80 and _NO_SOLUTION.fullmatch(_folded(text)) is not None
 
 
 def _folded(text: str) -> str:

@@ -12,6 +12,7 @@ from verifiers.mathexpr.dressing import undressed
 from verifiers.mathexpr.pythonic import from_python
 
 _CHARS = {
+    "ł": "l", "Ł": "L", "đ": "d", "ß": "ss",
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "﹣": "-", "‒": "-", "―": "-",
     "➖": "-", "˗": "-", "×": r"\times ", "✕": r"\times ", "⋅": r"\cdot ",
     "·": r"\cdot ", "∙": r"\cdot ", "•": r"\cdot ", "÷": r"\div ", "∕": "/", "⁄": "/", "±": r"\pm ", "∓": r"\mp ",
@@ -124,7 +125,8 @@ _CODE = lazy_pattern(  # before an amount
 )
 _INDIAN = lazy_pattern(r"(?<![\d,.])(?=[\d,]*,0)\d{1,2}(?:,\d{2}){1,3},\d{3}(?![\d,])")
 _DIVISORS = lazy_pattern(  # "\\text{mcd}(48, 60)"
-    r"(?<![^\W\d_])(?:\\(?:text|mathrm|operatorname)\s*\{\s*)?(?:(?P<gcd>mcd|MCD|mdc|MDC|ggT|pgcd|PGCD|НОД|NWD|GCD|HCF|hcf)"
+    r"(?<![^\W\d_])(?:\\(?:text|mathrm|operatorname)\s*\{\s*)?(?:(?P<gcd>mcd|MCD|mdc|MDC|ggT|pgcd"
+    r"|PGCD|НОД|NWD|GCD|HCF|hcf)"
     r"|mcm|MCM|mmc|MMC|kgV|ppcm|PPCM|НОК|NWW|LCM)\}?\s*(?=(?:\\left\s*)?\()"
 )
 _MONEY_IN_TEXT = lazy_pattern(r"\\text\s*\{\s?(?:US|CA|AU|NZ|HK|NT|R)?\\?\$\s?\}(?=[\s~]*\d)")  # "\\text{R\\$ }6"
@@ -132,7 +134,8 @@ _PRIMES = lazy_pattern(r"\^\s*(?:\{\s*((?:\\prime\s*){1,4})\}|\\prime(?![A-Za-z]
 _UPRIGHT_D = lazy_pattern(r"\\(?:text|mathrm|operatorname|textrm)\s?\{d\}(?=\s?(?:\\[,!]\s?)?(?:[A-Za-z^]|\\[a-z]{2}))")
 _DIFFERENTIALS = lazy_pattern(r"(?<![A-Za-z\\])((?:d[a-z]){2,3})(?![A-Za-z])")  # "dydx"
 _CONSTANT = lazy_pattern(
-    r"(?<=\+)\s*(?:\\(?:text|textrm|mathrm|operatorname)\s*\{\s*(?:C|[CcKk]onst(?:ante?)?\.?)\s*\}|const(?:ant)?(?![A-Za-z]))"
+    r"(?<=\+)\s*(?:\\(?:text|textrm|mathrm|operatorname)\s*\{\s*(?:C|[CcKk]onst(?:ante?)?\.?)\s*\}"
+    r"|const(?:ant)?(?![A-Za-z]))"
 )
 _COUNTRY = lazy_pattern(  # "US$", "\\text{US}\\$"
     r"(?<![A-Za-z\\])(?:(?:US|CA|AU|NZ|HK|NT|R|U\.S\.)\s?|\\text\s*\{(?:US|CA|AU|NZ|HK|NT|A|C|R)\s?\}\s*)(?=\\?\$)"

@@ -99,6 +99,10 @@ _INTEGERS = any_case(
     r"|整数|整數|自然数|自然數|정수|자연수|صحيح|पूर्णांक"
 )
 _MOST_NAMES = 4
+_SEVERAL = any_case(
+    r"pairs?|couples?|dozens?|scores?|hundreds|thousands|paare?|dutzend|paires?|douzaines?|pares|docenas?"
+    r"|dúzias?|paia|dozzine?|пар[аы]?|дюжин[аы]?|paren|tucet"
+)  # nouns of several things
 _COMMAS = lazy_pattern(r"(?<![\d({\[,.;])\d+,\d{1,2}(?![\d,)}\].])")  # decimal commas, not lists or thousands
 _NUMBERED = lazy_pattern(r"[xztλ]\s?_|lambda\s?_|[xztλ][₁₂]|\b[xzt]\d")
 _BETWEEN_NAMES = r"[\s$]*(?:,|(?:,\s*)?(?:and|und|et|y|e|en|och|i|и))[\s$]*\\?"
@@ -352,6 +356,8 @@ def _scalars(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
         return "unit_clash"
     if _labels_clash(gold, answer):
         return "unit_clash"
+    if not gold.label and any(_SEVERAL.fullmatch(word) and word not in policy.prompt.lower() for word in answer.label):
+        return "unit_clash"  # 7 pairs where single ones are asked for
     if "base" in (g.op, a.op):
         return _based(g, a, policy)
     if gold.percent != answer.percent:

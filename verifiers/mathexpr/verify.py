@@ -33,6 +33,7 @@ from verifiers.extract.overruling import FORMS, final_claims, is_claim
 from verifiers.extract.quantities import in_digits
 from verifiers.extract.remarks import without_remarks
 from verifiers.extract.statements import stated
+from verifiers.extract.switched import switched
 from verifiers.extract.understood import not_understood
 from verifiers.extract.wordings import NO_SOLUTION_SAID
 from verifiers.lazy_pattern import any_case, lazy_pattern
@@ -83,7 +84,8 @@ _TURNING = any_case(
     r"|cube|root|square(?! (?:units?|(?:centi|milli|kilo|deci)?met(?:er|re)s?|inch(?:es)?|feet|foot|yards?|miles?"
     r"|[ckm]?m)\b)|double|triple|times|multiple|factor|divisor|divisible|power|successor|predecessor|far|unlikely"
     r"|likely|depends?|starts?|begins?|ends?|digits?|mentions?|appears?|such|example|question|problem|see|try|give"
-    r"|gave)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])"
+    r"|gave|(?:quadrat|kubik)?wurzel|logarithmus|kehrwert|doppelte|dreifache|hälfte|quadrat|racine|moitié|carré|raíz|raiz"
+    r"|mitad|doble|cuadrado|metade|dobro|radice|metà|doppio)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])"
 )
 _PROOF_MARK = lazy_pattern(  # at the end; each mark in its own formula, as the closing formula is the answer
     r"(?:(?<=\s)|(?<=\.))(?:\$\$?\s*\\(?:blacksquare|square|Box|qed(?:symbol)?)\s*\$\$?"
@@ -295,6 +297,9 @@ class MathVerifier:
         """Returns the verdict, or "hedged" if it would pay an answer beside a word that is not understood."""
         if verdict.score != 1.0 or verdict.span is None or self.strict or extraction.source in ("statement", "truth"):
             return verdict
+        other = switched(text, verdict.span) if gold.answer.kind == "choice" else ""
+        if other:
+            return replace(verdict, score=0.0, reason="hedged", detail=f"{other} is chosen after it")
         checked = functools.partial(
             not_understood,
             span=verdict.span,
