@@ -80,6 +80,8 @@ _OF_THE_ANSWER = any_case(
     r"(?:that|this|it|my|the (?:answer|result|solution|above|last))\b"
 )
 _CLOSED = any_case(r"(?:[^\w<]|</?\w+>)*+")  # what closes an answer
+_NEAR = 40  # characters
+_NOT_THIS = any_case(r"(?:\bnot|n['’]t(?: be)?|\bnicht|n['’]est pas|\bno es|\bnão é|\bnon è|не|不是)[\s:*]*\Z")
 _GIVES_UP = Gated(
     r"\b(?:i(?:['’]m| am) (?:not able|unable) to|i (?:can(?:not|['’]t)|could(?: not|n['’]t)|do(?: not"
     r"|n['’]t) know how to)"
@@ -152,6 +154,8 @@ def _find(text: str, *, strict: bool, prompt: str | None) -> Extraction:
             if [tag[1] for tag in tags] != ["", "/"]:
                 return Extraction(None, "several_answers" if len(tags) > 2 else "broken_answer")
             inside = tags[0].end(), tags[1].start()
+            if _NOT_THIS.search(text, max(start, tags[0].start() - _NEAR), tags[0].start()):
+                return Extraction(None, "negated")
             found = boxed(text, *inside, prompt or "") or Extraction(inside, "answer")
             return found if strict else _unless_taken_back(text, found, tags[1].end(), len(text))
     if strict:
@@ -168,6 +172,8 @@ def _find(text: str, *, strict: bool, prompt: str | None) -> Extraction:
     if text.find("####", start) >= 0:
         hashes = _HASHES.match(text, text.rfind("####", start))
         if hashes is not None and hashes[1].strip() and not _are_headings(text, start, hashes.end(), end):
+            if _NOT_THIS.search(text, max(start, hashes.start() - _NEAR), hashes.start()):
+                return Extraction(None, "negated")
             alone = _SENTENCE.match(text, *hashes.span(1))  # "#### 42. It checks out."
             span = alone.span(1) if alone else without_aside(text, hashes.span(1))
             found = Extraction(span, "hashes", _other_hashes(text, start, hashes.start()))

@@ -31,7 +31,8 @@ _SUMMED = any_case(
 )
 _OPERATION = lazy_pattern(r"\d|[-+−*/×÷^]|\\(?:cdot|times|div|pm|sqrt|[dt]?frac)")
 _INSIDE_BEFORE = lazy_pattern(
-    r"(?:\w|^|[\s$=(])[-−+/^_]$|[±∓]\s?\$?$|(?:^|[\s=(])[-−]\$$|=\s?[-−]\s?\$?$|\d\s?[-−+*/×·]\s?\$?$"
+    r"[<>]=\s?\$?$|\d\s?–\s?\$?$|(?:\w|^|[\s$=(])[-−+/^_]$|[±∓]\s?\$?$|(?:^|[\s=(])[-−]\$$|=\s?[-−]\s?\$?$"
+    r"|\d\s?[-−+*/×·]\s?\$?$"
     r"|(?<![-=−–—])[<>≤≥]\s?\$?$|\\(?:cdot|times|div|pm|sqrt|log|ln|sin|cos|tan|pi|[lg](?:e|eq|t))\s*$"
     r"|(?:[\^_]|\\(?:sqrt(?:\[\w\])?|[dt]?frac(?:\s*\{[^{}]*\})?|binom|overline))\s*\{\s*$"
     r"|(?:\d|(?<!\d)0[.,]|[-−\d]\(|(?<![^\W\d_])(?<!\\)[xyzn](?:\s?[-−+*·]\s?)?)\Z"
@@ -39,7 +40,8 @@ _INSIDE_BEFORE = lazy_pattern(
 # An exclamation mark ends a sentence, unless the formula goes on or ends with it: "$\\boxed{7}!$".
 # A letter right behind the box is a factor, unless it may be a unit: "\\boxed{7}x".
 _INSIDE_AFTER = lazy_pattern(
-    r"\s*(?:[+/_×]|!(?=\s*(?:\$|\\|[-−+*/=^\d(]))|\^(?!\s*\{?\s*\\circ)|\\(?:cdot|times|div|pm|pi|sqrt)(?![a-z])"
+    r"-ish\b|[\s$]*(?:at (?:most|least)|or (?:so|more|less|fewer))\b|\s*(?:[+/_×]|!(?=\s*(?:\$|\\|[-−+*/=^\d(]))"
+    r"|\^(?!\s*\{?\s*\\circ)|\\(?:cdot|times|div|pm|pi|sqrt)(?![a-z])"
     r"|\\[dt]?frac\s*\{?\d|[-−]\s*(?:\d|\\(?:sqrt|pi|[dt]?frac)|[xyzn](?![A-Za-z]))"
     r"|(?:[<>≤≥]|\\[lg](?:e|eq|t)(?![a-z]))\s?[A-Za-z](?![A-Za-z>|]))"
     r"|[*:.,]\d|(?:\\left\s*)?\(\s?\w{1,3}\s?[-+−]\s?\w|(?:\\[,;:!])*(?:[xyznkiq](?![A-Za-z])|e\^)"
@@ -78,6 +80,17 @@ _OFFERED_BEFORE = lazy_pattern(
     rf"(?P<value>{VALUE}|(?<![\w'’])[A-J](?![\w'’]))[\s,*)}}\]]*(?:(?<![^\W\d_])"
     r"(?i:or|oder|ou|o|oppure|eller|lub|albo|veya|hoặc|atau|или|либо|أو|vs\.?|versus|alternatively)(?![^\W\d_])|或者?|∨)"
     r"\s*(?i:(?:it['’]s|it is|maybe|perhaps|possibly)\s)?[\s$*(]*(?:\\[(\[])?\s*\Z"
+)
+# "between 5 and \\boxed{7}", "5 to \\boxed{7}", "(5, \\boxed{7})"
+_RANGE_BEFORE = any_case(
+    rf"(?:(?:between|zwischen|entre|tra|fra|между)\s+(?P<low>{VALUE})[\s$]*(?:and|und|et|y|e|и)|"
+    r"(?:(?:from|von|de|da|от|is|are|ist|est|es|é|è)\s+|[:=]\s*|[.\n]\s*|\A\W*)"
+    rf"(?P<first>(?<![\w.,/]){VALUE})[\s$]*(?:to|bis|à|до|through)|[(\[{{]\s*(?P<inside>{VALUE})\s*,)[\s$]*\Z"
+)
+_ALSO = any_case(  # "\\boxed{7} but 5 also works"
+    rf"[\s$.,;)\]]*(?:(?:but|and|though|although|however,?|or)\s+)?(?P<value>{VALUE})\s+"
+    r"(?:also (?:works?|fits?|is)|works? (?:too|as well)"
+    r"|is (?:also|another|equally|just as)(?! (?:wrong|incorrect|not))|would (?:also )?(?:work|be fine|do))(?![^\W\d_])"
 )
 _OFFER_LOOK = 80  # characters
 _TERM = lazy_pattern(
@@ -130,6 +143,8 @@ def boxed(text: str, start: int, end: int, prompt: str = "") -> Extraction | Non
                 return Extraction(stated.span, "anchor", stated.others)
             return Extraction(stated.span, "anchor", (*stated.others, last.content))
         others += instead(text, last.end, end)
+        also = _ALSO.match(text, last.end, end)
+        others += [also.span("value")] if also else []
     if len(boxes) > 2 and _calculated(text, boxes):
         return Extraction(last.content, "box", tuple(others))
     if len(boxes) > 1 and "," not in text[slice(*last.content)] and _labelled(text, start, boxes):
@@ -163,6 +178,10 @@ def _offered_before(text: str, start: int, position: int) -> list[Span]:
     """Returns the span of the value that "or" joins to the box at `position`, which must agree with it."""
     low = max(start, position - _OFFER_LOOK)
     match = _OFFERED_BEFORE.search(text[low:position])
+    ranged = _RANGE_BEFORE.search(text[low:position]) if match is None else None
+    if ranged is not None:
+        name = next(name for name, value in ranged.groupdict().items() if value)
+        return [(low + ranged.start(name), low + ranged.end(name))]
     if match is None:
         return []
     led = text[low : low + match.start()].rstrip(" $")

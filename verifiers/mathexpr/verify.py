@@ -87,6 +87,8 @@ _TURNING = any_case(
     r"|gave|(?:quadrat|kubik)?wurzel|logarithmus|kehrwert|doppelte|dreifache|hälfte|quadrat|racine|moitié|carré|raíz|raiz"
     r"|mitad|doble|cuadrado|metade|dobro|radice|metà|doppio)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])"
 )
+_ROOT = any_case(r"wurzel|logarithm|kehrwert|racine|raíz|raiz|radice|\broot\b")
+_CANDIDATES = any_case(r"\b(?:any of|one of|choose from|candidates?|either)\b")
 _PROOF_MARK = lazy_pattern(  # at the end; each mark in its own formula, as the closing formula is the answer
     r"(?:(?<=\s)|(?<=\.))(?:\$\$?\s*\\(?:blacksquare|square|Box|qed(?:symbol)?)\s*\$\$?"
     r"|\\[(\[]\s*\\(?:blacksquare|square|Box|qed(?:symbol)?)\s*\\[)\]])\s*\Z"
@@ -567,10 +569,11 @@ def _others(prompt: str, gold: Gold, text: str, extraction: Extraction) -> Itera
     if extraction.source in ("answer", "anchor", "hashes", "box"):
         for inner in _embedded(text, extraction, gold):
             yield text[slice(*inner)].strip(), inner
-        written = only_expression(text, extraction.span, prompt) if prompt else None
+        several = _CANDIDATES.search(text, *extraction.span)
+        written = only_expression(text, extraction.span, prompt) if prompt and not several else None
         if written is not None:
             yield text[slice(*written)].strip(), written
-    if extraction.source in ("whole", "anchor") and prompt:
+    if extraction.source in ("whole", "anchor") and prompt and not _ROOT.search(text, *extraction.span):
         said = stated(text, after_thinking(text) or 0, len(text), prompt)
         if said is not None and said.span is not None and said.span[0] >= extraction.span[0]:
             yield said.said or text[slice(*said.span)].strip(), said.span
