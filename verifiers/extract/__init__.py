@@ -186,12 +186,12 @@ def _find(text: str, *, strict: bool, prompt: str | None) -> Extraction:
     return Extraction(None, "unsure") if astray or _refused(text, start, found) else found
 
 
-def _refused(text: str, start: int, found: Extraction) -> bool:
+def _refused(text: str, start: int, extraction: Extraction) -> bool:
     """Returns whether the writer gives up before a value that no conclusion leads to."""
-    if found.span is None or found.source == "anchor":
+    if extraction.span is None or extraction.source == "anchor":
         return False
-    *_, refusal = None, *_GIVES_UP.finditer(text, start, found.span[0])
-    return refusal is not None and CONCLUSION.search(text, refusal.end(), found.span[0]) is None
+    *_, refusal = None, *_GIVES_UP.finditer(text, start, extraction.span[0])
+    return refusal is not None and CONCLUSION.search(text, refusal.end(), extraction.span[0]) is None
 
 
 def _are_headings(text: str, start: int, last: int, end: int) -> bool:

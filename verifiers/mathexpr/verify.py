@@ -130,7 +130,7 @@ class MathVerifier:
         GoldError: (when called) the problem has no gold, or one that can't be understood.
     """
 
-    version = "22"
+    version = "23"
 
     def __init__(
         self,
