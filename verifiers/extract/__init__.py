@@ -81,7 +81,10 @@ _OF_THE_ANSWER = any_case(
 )
 _CLOSED = any_case(r"(?:[^\w<]|</?\w+>)*+")  # what closes an answer
 _NEAR = 40  # characters
-_NOT_THIS = any_case(r"(?:\bnot|n['’]t(?: be)?|\bnicht|n['’]est pas|\bno es|\bnão é|\bnon è|не|不是)[\s:*]*\Z")
+_NOT_THIS = any_case(
+    r"(?:(?:\A|\n|\b(?:is|are|was|be|it['’]s|that['’]s)\s)not|n['’]t(?: be)?|\b(?:ist|sind) nicht|n['’]est pas"
+    r"|\bno es|\bnão é|\bnon è|\bэто не|不是)[\s:*]*\Z"
+)
 _GIVES_UP = Gated(
     r"\b(?:i(?:['’]m| am) (?:not able|unable) to|i (?:can(?:not|['’]t)|could(?: not|n['’]t)|do(?: not"
     r"|n['’]t) know how to)"
