@@ -22,15 +22,21 @@ _ASKS = any_case(
     r"|volgorde|(?:op|af)lopend\w*|van (?:klein|groot)\w* naar|storleksordning|rækkefølge|rosnąc\w*|malejąc\w*"
     r"|kolejno\w+|uporządk\w+|sırala\w*|küçükten|büyükten|thứ tự|urut\w*|seřa[ďd]\w*|vzestupn\w*|sestupn\w*)\b"
     r"|порядк\w*|расположи\w*|впорядкуй\w*|от (?:меньш|больш|наименьш|наибольш)\w+ к"
-    r"|[从由從](?:小到大|大到小|[低高短长長轻輕重慢快]到)|排列|排序|順|순서|순으로|오름차순|내림차순|ترتيب|رتب|تصاعدي|تنازلي"
+    r"|[从由從](?:小到大|大到小|[低高短长長轻輕重慢快]到)|排列|排序|順|순서|순으로|오름차순|내림차순|ترتيب|رتب|تصاعدي"
+    r"|تنازلي"
     r"|مرتب|क्रम|σειρά|בסדר|סדר"
 )
-_TERMS = any_case(
-    r"\b(?:next|first|last|following) (?:[a-z]+ |\d+ )?(?:[a-z-]+ ){0,2}"
-    r"(?:terms|numbers in (?:the|this) (?:sequence|pattern))\b"
-    r"|\b(?:erste|nächste|letzte)n? (?:\w+ )?glieder|premiers termes|termes suivants|primeros (?:\w+ )?términos"
-    r"|siguientes (?:\w+ )?términos|primeiros (?:\w+ )?termos|próximos (?:\w+ )?termos|primi (?:\w+ )?termini"
-    r"|(?:перв|следующ)\w+ (?:\w+ )?член|[前后後]\w{1,2}[项項]|最初の\w{1,2}項|次の\w{1,2}項|처음 \w+ ?항|다음 \w+ ?항"
+_TERMS = any_case(  # "Find the first three terms", not "the sum of the first three terms"
+    r"\b(?:find|give|list|write(?: down| out)?|state|determine|compute|calculate|name|what are) (?:the )?"
+    r"(?:next|first|last|following) (?:[a-z]+ |\d+ )?(?:[a-z-]+ ){0,2}(?:terms|numbers in (?:the|this)"
+    r" (?:sequence|pattern))\b"
+    r"|\b(?:schreibe|nenne|gib|bestimme|berechne) (?:die )?(?:ersten|nächsten|letzten) (?:\w+ )?glieder"
+    r"|\b(?:donne|calcule|écri[strvez]+)\w* les (?:\w+ )?(?:premiers termes|termes suivants)"
+    r"|\b(?:escrib\w+|halla\w*|calcula\w*|d[aé]) los (?:\w+ )?(?:primeros|siguientes) (?:\w+ )?términos"
+    r"|\b(?:escrev\w+|calcul\w+|determin\w+) os (?:\w+ )?(?:primeiros|próximos) (?:\w+ )?termos"
+    r"|\b(?:scriv\w+|trova\w*|calcol\w+) i (?:primi|prossimi) (?:\w+ )?termini"
+    r"|(?<!\w)(?:найдите|запишите|выпишите|напишите) (?:перв|следующ)\w+ (?:\w+ )?член"
+    r"|写出[^。，]{0,10}[前后後]\w{1,2}[项項]"
 )
 _BETWEEN = any_case(r"\s*(?:[,;<>≤≥、，،]|\band\b|\bund\b|\bet\b|\by\b)\s*")
 
