@@ -26,8 +26,8 @@ _IN_MATHS = lazy_pattern(r"\$([^$]{1,40})\$|\\\(([^()]{1,40})\\\)")  # "in $\\te
 _DEGREES = lazy_pattern(r"\s?(?:[Dd]egrees?\s|°\s?|\^\{?\\circ\}?\s?)(Celsius|Fahrenheit|[CF](?![^\W_]))")
 _LATEX = lazy_pattern(r"\\(?:text|mathrm|rm|[,;: !])|[{}]")
 _ASKED = any_case(
-    r"(?:\b(?:in|how many|wie ?viele?|combien d[e']\s?|cuánt[oa]s|quant[aeio]s?|en|ile|hoeveel|hur många|kaç"
-    r"|bao nhiêu|mấy|berapa)\s+|(?<!\w)(?:сколько|в|كم)\s+"
+    r"(?:\b(?:in|how many|wie ?viele?|combien de|cuánt[oa]s|quant[aeio]s?|en|ile|hoeveel|hur många|kaç"
+    r"|bao nhiêu|mấy|berapa)\s+|\bcombien d['’]\s?|(?<!\w)(?:сколько|в|كم)\s+"
     r"|多少|几|何(?=[^\W\d]{1,6}です)|몇 ?|(?<![\\A-Za-z])\()(?!an?\b)([^\W\d_][^.?!,;:()\n？。]{0,40})"
 )
 

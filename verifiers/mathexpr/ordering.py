@@ -30,6 +30,7 @@ _TERMS = any_case(  # "Find the first three terms", not "the sum of the first th
     r"\b(?:find|give|list|write(?: down| out)?|state|determine|compute|calculate|name|what are) (?:the )?"
     r"(?:next|first|last|following) (?:[a-z]+ |\d+ )?(?:[a-z-]+ ){0,2}(?:terms|numbers in (?:the|this)"
     r" (?:sequence|pattern))\b"
+    r"|\b(?:give|state|list|write|name)\b[^.?!]{0,60}\bin the order\b"
     r"|\b(?:schreibe|nenne|gib|bestimme|berechne) (?:die )?(?:ersten|nächsten|letzten) (?:\w+ )?glieder"
     r"|\b(?:donne|calcule|écri[strvez]+)\w* les (?:\w+ )?(?:premiers termes|termes suivants)"
     r"|\b(?:escrib\w+|halla\w*|calcula\w*|d[aé]) los (?:\w+ )?(?:primeros|siguientes) (?:\w+ )?términos"
@@ -51,4 +52,5 @@ def asks_to_order(prompt: str, gold: str) -> bool:
     items = [item for part in _BETWEEN.split(gold) if (item := part.strip(" $.{}[]()\\"))]
     if len(items) < 2 or _ASKS.search(prompt) is None:
         return False
-    return all(re.search(rf"(?<![\w.,/]){re.escape(item)}(?![\w/]|[.,]\d)", prompt, re.IGNORECASE) for item in items)
+    items = [re.escape(item).replace(r"\.", "[.,]") for item in items]
+    return all(re.search(rf"(?<![\w.,/]){item}(?![\w/]|[.,]\d)", prompt, re.IGNORECASE) for item in items)

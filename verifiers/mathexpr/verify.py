@@ -20,6 +20,7 @@ from verifiers.extract import (
     sole_value,
     squeezed,
 )
+from verifiers.extract.asked import question_of
 from verifiers.extract.concluded import concluded
 from verifiers.extract.corrected import without_correction
 from verifiers.extract.declared import without_declaration
@@ -29,6 +30,7 @@ from verifiers.extract.neutral import neutral, with_plain_marks, without_box
 from verifiers.extract.numerals import language_of
 from verifiers.extract.openings import stated_first
 from verifiers.extract.operands import only_expression
+from verifiers.extract.other_symbols import asked_symbol
 from verifiers.extract.overruling import FORMS, final_claims, is_claim
 from verifiers.extract.quantities import in_digits
 from verifiers.extract.remarks import without_remarks
@@ -47,6 +49,7 @@ from verifiers.mathexpr.echo import restates
 from verifiers.mathexpr.golds import INTEGER, Gold, read_gold
 from verifiers.mathexpr.guard import same_but_for_values, variants
 from verifiers.mathexpr.limits import GUARD_BUDGET, MAX_ANSWER_CHARS, Budget, TooHard, Unreadable
+from verifiers.mathexpr.naming import letters_in_formulas
 from verifiers.mathexpr.nodes import number
 from verifiers.mathexpr.options import option_of, options, other_of_two, other_option
 from verifiers.mathexpr.quantities import changes_value
@@ -505,6 +508,8 @@ class MathVerifier:
             reason = compared(gold.answer, answer, policy, budget)
             if reason == "equal" and problem.prompt and other_of_two(problem.prompt, str(problem.answer), text):
                 return "different", "the other value of the question"
+            if reason == "equal" and problem.prompt and _is_of_another_letter(problem.prompt, gold.answer, answer):
+                return "different", "the value of another letter"
             if reason == "equal" and problem.prompt and restates(problem.prompt, gold.answer, answer, text, gold.text):
                 return "unsolved", "the question's own expression"
             if reason != "equal" and self.multiple_choice == "auto" and (problem.prompt or len(gold.answer.words) > 1):
@@ -533,6 +538,14 @@ def _with_capital_labels(problem: Problem, completion: Completion) -> tuple[Prob
 
 def _lettered(match: re.Match[str]) -> str:
     return chr(ord("A") + ord(match[0][0]) - ord("①")) + ")" * (len(match[0]) - 1)
+
+
+def _is_of_another_letter(prompt: str, gold: Answer, answer: Answer) -> bool:
+    """Returns whether an answer names another letter of the question than the one that is asked for: "x = 12"."""
+    if gold.name or len(answer.name) != 1 or answer.kind != "scalar":
+        return False
+    asked = asked_symbol(question_of(prompt)).strip("$")
+    return len(asked) == 1 and asked.casefold() != answer.name.casefold() and answer.name in letters_in_formulas(prompt)
 
 
 def _same_values(parts: tuple[str, ...], policy: Policy, budget: Budget) -> bool:
