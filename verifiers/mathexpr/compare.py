@@ -356,7 +356,11 @@ def _scalars(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
         return "unit_clash"
     if _labels_clash(gold, answer):
         return "unit_clash"
-    if not gold.label and any(_SEVERAL.fullmatch(word) and word not in policy.prompt.lower() for word in answer.label):
+    if (
+        policy.prompt
+        and not gold.label
+        and any(_SEVERAL.fullmatch(word) and word not in policy.prompt.lower() for word in answer.label)
+    ):
         return "unit_clash"  # 7 pairs where single ones are asked for
     if "base" in (g.op, a.op):
         return _based(g, a, policy)

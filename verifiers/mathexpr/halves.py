@@ -16,18 +16,19 @@ _LONGEST = 60
 _PARTS = {"half": Fraction(1, 2), "quarter": Fraction(1, 4), "three": Fraction(3, 4)}
 _ADDED = {  # how a language adds a half (or quarters) to a count
     "en": r"and (?:a |one )?(half|quarter|three quarters)", "es": "y medi[oa]", "fr": "et demie?", "pt": "e mei[oa]",
-    "it": "e mezz[oa]", "nl": "en een hal(?:f|ve)", "sv": "och en halv|och ett halvt", "pl": "i poł",
+    "it": "e mezz[oa]", "nl": "en een hal(?:f|ve)", "sv": "och en halv|och ett halvt", "pl": "i po[łl]",
     "ru": "с половиной", "tr": "bucuk", "vi": "ruoi", "ar": "و ?نصف", "id": "setengah",
 }  # fmt: skip
 _ADDING = lazy_pattern(
     "|".join(rf"(?P<{code}>{words})" for code, words in _ADDED.items()).join((r"(?<!\w)(?:", r")(?!\w)"))
 )
 _ONE = lazy_pattern(
-    r"(?:anderthalbe?[nr]?|eineinhalb|einundeinhalb|anderhalve?|полтора|полторы|połtora|połtorej|півтора|півтори) (.+)"
+    r"(?:anderthalbe?[nr]?|eineinhalb|einundeinhalb|anderhalve?|полтора|полторы|po[łl]tora|po[łl]torej|півтора"
+    r"|півтори) (.+)"
 )
 _HALF_A = lazy_pattern(
     r"(?:half an?|(?:a|one) half|half of an?|eine? halbe[rns]?|einen halben|une? demie?[ -]|medi[oa]|mezz[oa]|mezz'"
-    r"|mei[oa]|een hal(?:f|ve)|en halv|ett halvt|poł|yarım|nua|نصف|setengah|пол(?=[а-я]{4})) ?([^\W\d_]+)"
+    r"|mei[oa]|een hal(?:f|ve)|en halv|ett halvt|po[łl]|yarım|nua|نصف|setengah|пол(?=[а-я]{4})) ?([^\W\d_]+)"
 )
 _QUARTERS_OF = lazy_pattern(r"(a|one|three) (quarters?) of an? ([a-z]+)")
 _GERMAN = lazy_pattern(r"([a-z]{3,9}?)(?:und)?einhalb (.+)")

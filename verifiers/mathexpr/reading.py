@@ -60,7 +60,7 @@ _CASE = lazy_pattern(
 _ALIGNED = lazy_pattern(r"&\s*(=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt)(?![A-Za-z]))")
 _HALF = lazy_pattern(
     r"[Hh]al[fvb]|[Mm]ezz|пол[а-я]{4}|quarter|половин|олтор|івтор|نصف|[半반]"
-    r"|\b(?:[Mm]edi[oa]|demie?|[Mm]ei[oa]|poł\w*|[Bb]ucuk|ruoi|[Nn]ua|[Ss]etengah|[Yy]arım)\b"
+    r"|\b(?:[Mm]edi[oa]|demie?|[Mm]ei[oa]|po(?:ł\w*|l(?:torej|tora)?)|[Bb]ucuk|ruoi|[Nn]ua|[Ss]etengah|[Yy]arım)\b"
 )
 _DECIMAL_COMMA = lazy_pattern(
     r"([+-]?(?:\d+(?=,(?:\d{1,2}|\d{4,12})(?![\d,.]))|0(?=,\d{3}(?![\d,.]))"
