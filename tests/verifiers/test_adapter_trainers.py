@@ -384,6 +384,9 @@ def test_a_reply_that_is_cut_off_is_no_reward():
             with connection:
                 connection.recv(1 << 16)
                 connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(1 << 16):  # closed with data unread, the connection would be reset
+                    pass
 
         threading.Thread(target=answer, daemon=True).start()
         copied = client()
