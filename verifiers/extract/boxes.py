@@ -16,7 +16,7 @@ from verifiers.extract.sentences import sentence_start
 from verifiers.extract.spans import Extraction, Span, closing_brace
 from verifiers.extract.statement_words import SOMEBODY
 from verifiers.extract.turns import ALTERNATIVE, CONCLUSION, CORRECTION
-from verifiers.extract.words import VALUE
+from verifiers.extract.words import OR, VALUE
 from verifiers.lazy_pattern import any_case, lazy_pattern
 
 _BOX = lazy_pattern(r"\\(?:boxed|fbox|framebox)\s*(?=[{\w])")
@@ -77,8 +77,7 @@ _TOO = any_case(r"[\s$*)\\\]]*(?:is |was )?(?:too|as well|also|likewise)\b")
 
 # "either 5 or \\boxed{7}": a value or an option that is offered right before the box.
 _OFFERED_BEFORE = lazy_pattern(
-    rf"(?P<value>{VALUE}|(?<![\w'’])[A-J](?![\w'’]))[\s,*)}}\]]*(?:(?<![^\W\d_])"
-    r"(?i:or|oder|ou|o|oppure|eller|lub|albo|veya|hoặc|atau|или|либо|أو|vs\.?|versus|alternatively)(?![^\W\d_])|或者?|∨)"
+    rf"(?P<value>{VALUE}|(?<![\w'’])[A-J](?![\w'’]))[\s,*)}}\]]*(?:{OR}|(?<![^\W\d_])(?i:vs\.?|versus|alternatively)(?![^\W\d_])|∨)"
     r"\s*(?i:(?:it['’]s|it is|maybe|perhaps|possibly)\s)?[\s$*(]*(?:\\[(\[])?\s*\Z"
 )
 # "between 5 and \\boxed{7}", "5 to \\boxed{7}", "(5, \\boxed{7})"

@@ -18,7 +18,7 @@ _NOUN = (
     r"|ответ|утверждение|optie|antwoord|odpowiedź|seçenek|şık|phương án|đáp án|jawaban|pilihan|الخيار|الإجابة|विकल्प"
     r"|उत्तर|選択肢|选项|選項|선택지|보기)"
 )
-_RIGHT = (
+RIGHT = (
     r"(?i:correct|right|true|valid|the\s+(?:correct|right|best)\s+(?:one|answer|option|choice)|the\s+(?:answer|one)"
     r"|(?:la\s+|el\s+)?(?:respuesta\s+|opción\s+)?(?:correct[ao]|verdader[ao])|(?:a\s+|o\s+)?(?:corret[ao]|cert[ao]"
     r"|verdadeir[ao])"
@@ -80,7 +80,7 @@ def _cjk(value: str) -> str:
 
 _STATED = lazy_pattern(
     any_of(
-        _LEAD + any_of(_says(_RIGHT).replace("{0}", "right"), _says(_WRONG).replace("{0}", "wrong")),
+        _LEAD + any_of(_says(RIGHT).replace("{0}", "right"), _says(_WRONG).replace("{0}", "wrong")),
         r"\s*" + _CJK_LEAD + any_of(
             _cjk(_CJK_RIGHT).replace("{0}", "right"),
             _cjk(_CJK_WRONG).replace("{0}", "wrong"),

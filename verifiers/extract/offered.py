@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from verifiers.extract.spans import Span
+from verifiers.extract.words import OR
 from verifiers.lazy_pattern import any_case
 from verifiers.units.words import PERCENT
 
 _LOOK = 60  # characters
-_OR = (
-    r"(?:(?<![^\W\d_])(?:or|oder|ou(?: bien| alors| então)?|o(?: bien)?|ó|oppure|ovvero|eller|lub|albo|bądź|veya|ya da"
-    r"|hoặc|atau|dan wel|ofwel|beziehungsweise|bzw\.|respektive|или|либо|або|أو|یا)(?![^\W\d_])"
-    r"|或者?|还是|還是|または|もしくは|あるいは|又は|또는|혹은)"
-)
 _NUMBER = r"(?P<value>\d+(?:[.,]\d+)*)"
-_JOIN = rf"[\s,(（、$*]*{_OR}\s*(?:[^\W\d_]{{1,8}}\s)?\$?"
+_JOIN = rf"[\s,(（、$*]*{OR}\s*(?:[^\W\d_]{{1,8}}\s)?\$?"
 _AFTER = any_case(
-    rf"[\s-]?(?:(?!{_OR})(?P<own>[^\W\d_]{{1,15}}?))?(?:\s(?!{_OR})[^\W\d_]{{1,15}})?{_JOIN}{_NUMBER}(?!\d|\s?[/%\\])"
+    rf"[\s-]?(?:(?!{OR})(?P<own>[^\W\d_]{{1,15}}?))?(?:\s(?!{OR})[^\W\d_]{{1,15}})?{_JOIN}{_NUMBER}(?!\d|\s?[/%\\])"
     r"(?:\s?(?P<unit>[^\W\d_]+))?"
 )
 _BEFORE = any_case(
-    rf"(?<![\w.,/]){_NUMBER}[\s-]?(?:(?!{_OR})(?P<unit>[^\W\d_]{{1,15}}?))?(?:\s(?!{_OR})[^\W\d_]{{1,15}})?{_JOIN}\Z"
+    rf"(?<![\w.,/]){_NUMBER}[\s-]?(?:(?!{OR})(?P<unit>[^\W\d_]{{1,15}}?))?(?:\s(?!{OR})[^\W\d_]{{1,15}})?{_JOIN}\Z"
 )
 _WORD = any_case(r"\s?(?P<unit>[^\W\d_]+)")
 _PERCENT = any_case(PERCENT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from verifiers.extract.choices import RIGHT
 from verifiers.extract.spans import Span
 from verifiers.lazy_pattern import any_case, lazy_pattern
 
@@ -27,8 +28,7 @@ _SWITCHES = any_case(
     + r"|(?<![\w(])"
     + _LETTER % "called"
     + r"[)*\"'$]{0,3}\s+(?:is|seems|looks|must be|has to be|ist|est|es|é|è)\s+(?:actually |really |clearly )?(?:the )?"
-    r"(?:right|correct|best"
-    r"|better|richtig|korrekt|juste|correct[eao]?|corret[ao]|corrett[ao]|giust[ao])(?![^\W\d_])"
+    rf"(?:{RIGHT}|best|better)(?![^\W\d_])"
 )
 
 

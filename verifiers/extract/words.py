@@ -13,6 +13,12 @@ VALUE = (
     r"(?:\$\$?[^$\n]{1,200}\$\$?|\\\([^\n]{1,200}?\\\)|\\(?:d|t)?frac\s*\{[^{}\n]{1,40}\}\{[^{}\n]{1,40}\}"
     r"|[-+−]?\s?[$€£]?(?<!\d)(?<!\d,)\d[\d,]{0,200}(?:\.\d{1,200})?(?:\s*/\s*\d+)?%?(?![A-Za-z0-9_]))"
 )
+# "or" between two values.
+OR = (
+    r"(?:(?<![^\W\d_])(?i:or|oder|ou(?: bien| alors| então)?|o(?: bien)?|ó|oppure|ovvero|eller|lub|albo|bądź|veya|ya da"
+    r"|hoặc|atau|dan wel|ofwel|beziehungsweise|bzw\.|respektive|или|либо|або|أو|یا)(?![^\W\d_])"
+    r"|或者?|还是|還是|または|もしくは|あるいは|又は|또는|혹은)"
+)
 _TO_WORDS = bytes(
     byte | 32 if chr(byte).isalpha() and byte < 128 else 32 for byte in range(256)
 )  # A-Z to a-z, else " "

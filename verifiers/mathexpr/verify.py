@@ -87,11 +87,11 @@ _TURNING = any_case(
     r"|cube|root|square(?! (?:units?|(?:centi|milli|kilo|deci)?met(?:er|re)s?|inch(?:es)?|feet|foot|yards?|miles?"
     r"|[ckm]?m)\b)|double|triple|times|multiple|factor|divisor|divisible|power|successor|predecessor|far|unlikely"
     r"|likely|depends?|starts?|begins?|ends?|digits?|mentions?|appears?|such|example|question|problem|see|try|give"
-    r"|gave|(?:quadrat|kubik)?wurzel|logarithmus|kehrwert|doppelte|dreifache|hälfte|quadrat|racine|moitié|carré|raíz|raiz"
-    r"|mitad|doble|cuadrado|metade|dobro|radice|metà|doppio)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])"
+    r"|gave)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])"
 )
-_ROOT = any_case(r"wurzel|logarithm|kehrwert|racine|raíz|raiz|radice|\broot\b")
-_CANDIDATES = any_case(r"\b(?:any of|one of|choose from|candidates?|either)\b")
+_OF_A_VALUE = any_case(  # "die Wurzel aus 2", "one of 7, 8": the values in it are not the answer
+    r"wurzel|logarithm|kehrwert|racine|raíz|raiz|radice|\broot\b|\b(?:any of|one of|choose from|candidates?|either)\b"
+)
 _PROOF_MARK = lazy_pattern(  # at the end; each mark in its own formula, as the closing formula is the answer
     r"(?:(?<=\s)|(?<=\.))(?:\$\$?\s*\\(?:blacksquare|square|Box|qed(?:symbol)?)\s*\$\$?"
     r"|\\[(\[]\s*\\(?:blacksquare|square|Box|qed(?:symbol)?)\s*\\[)\]])\s*\Z"
@@ -579,14 +579,15 @@ def _is_listed(gold: Gold, extraction: Extraction) -> bool:
 def _others(prompt: str, gold: Gold, text: str, extraction: Extraction) -> Iterator[tuple[str, Span]]:
     """Yields what may be the answer instead of one that can't be compared: a part of it, or what the text states."""
     assert extraction.span is not None
+    if _OF_A_VALUE.search(text, *extraction.span):
+        return
     if extraction.source in ("answer", "anchor", "hashes", "box"):
         for inner in _embedded(text, extraction, gold):
             yield text[slice(*inner)].strip(), inner
-        several = _CANDIDATES.search(text, *extraction.span)
-        written = only_expression(text, extraction.span, prompt) if prompt and not several else None
+        written = only_expression(text, extraction.span, prompt) if prompt else None
         if written is not None:
             yield text[slice(*written)].strip(), written
-    if extraction.source in ("whole", "anchor") and prompt and not _ROOT.search(text, *extraction.span):
+    if extraction.source in ("whole", "anchor") and prompt:
         said = stated(text, after_thinking(text) or 0, len(text), prompt)
         if said is not None and said.span is not None and said.span[0] >= extraction.span[0]:
             yield said.said or text[slice(*said.span)].strip(), said.span
